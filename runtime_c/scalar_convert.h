@@ -1,0 +1,19 @@
+// Conversions of floating-point values to integers: towards zero, and defined where the value does
+// not fit, with the results of the x86-64 instructions. Written for real_t, as scalar_float.h.
+
+// x as an int32_t; the smallest int32_t where it does not fit, and for NaN.
+static inline int32_t tf_int32_real(real_t x) {
+  return __builtin_fabs_real(x) < (real_t)2147483648.0 ? (int32_t)x : -2147483647 - 1;
+}
+
+// x as an int64_t; the smallest int64_t where it does not fit, and for NaN.
+static inline int64_t tf_int64_real(real_t x) {
+  return __builtin_fabs_real(x) < (real_t)9223372036854775808.0 ? (int64_t)x : -9223372036854775807 - 1;
+}
+
+// x as a uint64_t; negative values wrap around.
+static inline uint64_t tf_uint64_real(real_t x) {
+  real_t half = (real_t)9223372036854775808.0;
+  uint64_t high = (uint64_t)tf_int64_real(x - half) ^ 9223372036854775808u;
+  return x >= half ? high : (uint64_t)tf_int64_real(x);
+}

@@ -1,0 +1,164 @@
+// Operations on floating-point values, written for real_t. tinyfuse pastes the functions that a
+// program uses, once with float for real_t and uint32_t for bits_t, once with double and uint64_t.
+// A name in _real that does not begin with tf_ is a function of the C library or the compiler:
+// fmod_real is fmodf or fmod. EXPONENT_BIAS is 127 or 1023, MANTISSA_BITS is 23 or 52.
+
+// The bits of x.
+static inline bits_t tf_bits_real(real_t x) {
+  union { real_t value; bits_t bits; } pun = {.value = x};
+  return pun.bits;
+}
+
+// The value that has these bits.
+static inline real_t tf_from_bits_real(bits_t bits) {
+  union { bits_t bits; real_t value; } pun = {.bits = bits};
+  return pun.value;
+}
+
+// The larger of a and b; NaN where one is NaN; +0 is larger than -0.
+static inline real_t tf_maximum_real(real_t a, real_t b) {
+  real_t larger = a > b ? a : b;
+  real_t equal = tf_from_bits_real(tf_bits_real(a) & tf_bits_real(b));
+  real_t number = a == b ? equal : larger;
+  return a != a ? a : number;
+}
+
+// The smaller of a and b; NaN where one is NaN; -0 is smaller than +0.
+static inline real_t tf_minimum_real(real_t a, real_t b) {
+  real_t smaller = a < b ? a : b;
+  real_t equal = tf_from_bits_real(tf_bits_real(a) | tf_bits_real(b));
+  real_t number = a == b ? equal : smaller;
+  return a != a ? a : number;
+}
+
+// The larger of a and b; the other one where one is NaN; +0 is larger than -0.
+static inline real_t tf_fmax_real(real_t a, real_t b) {
+  real_t larger = a > b ? a : b;
+  real_t equal = tf_from_bits_real(tf_bits_real(a) & tf_bits_real(b));
+  real_t number = a == b ? equal : larger;
+  return b != b ? a : number;
+}
+
+// The smaller of a and b; the other one where one is NaN; -0 is smaller than +0.
+static inline real_t tf_fmin_real(real_t a, real_t b) {
+  real_t smaller = a < b ? a : b;
+  real_t equal = tf_from_bits_real(tf_bits_real(a) | tf_bits_real(b));
+  real_t number = a == b ? equal : smaller;
+  return b != b ? a : number;
+}
+
+// x * x.
+static inline real_t tf_square_real(real_t x) {
+  return x * x;
+}
+
+// 1, 0 or -1; NaN for NaN.
+static inline real_t tf_sign_real(real_t x) {
+  real_t sign = x > 0 ? (real_t)1.0 : (real_t)0.0;
+  sign = x < 0 ? (real_t)-1.0 : sign;
+  return x != x ? x : sign;
+}
+
+// Whether x is NaN.
+static inline bool8_t tf_isnan_real(real_t x) {
+  return x != x;
+}
+
+// Whether the sign bit is set, also that of -0.
+static inline bool8_t tf_signbit_real(real_t x) {
+  return tf_bits_real(x) >> (EXPONENT_BITS + MANTISSA_BITS);
+}
+
+// 0 below zero, `middle` at zero, 1 above; NaN for NaN.
+static inline real_t tf_heaviside_real(real_t x, real_t middle) {
+  real_t step = x > 0 ? (real_t)1.0 : (real_t)0.0;
+  step = x == 0 ? middle : step;
+  return x != x ? x : step;
+}
+
+// The next value after x on the way to y.
+static inline real_t tf_nextafter_real(real_t x, real_t y) {
+  bits_t bits = tf_bits_real(x);
+  bits_t outward = (x > 0) == (y > x);
+  real_t next = tf_from_bits_real(bits + 2 * outward - 1);
+  real_t tiny = tf_from_bits_real(1);
+  next = x == 0 ? __builtin_copysign_real(tiny, y) : next;
+  next = x == y ? y : next;
+  return ((x != x) | (y != y)) ? x + y : next;
+}
+
+// The distance from x to the next value away from zero, with the sign of x; positive for -0.
+static inline real_t tf_spacing_real(real_t x) {
+  real_t next = tf_from_bits_real(tf_bits_real(x + (real_t)0.0) + 1);
+  return __builtin_fabs_real(x) < __builtin_inf_real() ? next - x : __builtin_nan_real("");
+}
+
+// floor(a / b) as Python defines it: exact remainder first, then a quotient snapped to an integer.
+static inline real_t tf_floor_divide_real(real_t a, real_t b) {
+  if (b == 0) return a / b;
+  real_t remainder = fmod_real(a, b);
+  real_t quotient = (a - remainder) / b;
+  if (remainder != 0 && (b < 0) != (remainder < 0)) quotient -= (real_t)1.0;
+  if (quotient == 0) return __builtin_copysign_real((real_t)0.0, a / b);
+  real_t whole = __builtin_floor_real(quotient);
+  return quotient - whole > (real_t)0.5 ? whole + (real_t)1.0 : whole;
+}
+
+// a - b * floor(a / b), with the sign of b; NaN for b = 0.
+static inline real_t tf_remainder_real(real_t a, real_t b) {
+  real_t remainder = fmod_real(a, b);
+  if (b == 0) return remainder;
+  if (remainder == 0) return __builtin_copysign_real((real_t)0.0, b);
+  return (b < 0) != (remainder < 0) ? remainder + b : remainder;
+}
+
+// x * 2^exponent, rounded once.
+static inline real_t tf_ldexp_real(real_t x, int64_t exponent) {
+  int64_t limited = exponent < 4096 ? exponent : 4096;
+  return ldexp_real(x, (int)(limited > -4096 ? limited : -4096));
+}
+
+// The part of x after the point, with the sign of x.
+static inline real_t tf_modf_fraction_real(real_t x) {
+  real_t fraction = x - __builtin_trunc_real(x);
+  fraction = __builtin_fabs_real(x) == __builtin_inf_real() ? (real_t)0.0 : fraction;
+  return __builtin_copysign_real(fraction, x);
+}
+
+// The exponent of x, such that x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1; 0 where there is none.
+static inline int32_t tf_frexp_exponent_real(real_t x) {
+  bool8_t small = __builtin_fabs_real(x) < SMALLEST_NORMAL;
+  real_t scaled = small ? x * SUBNORMAL_SCALE : x;
+  bits_t biased = (tf_bits_real(scaled) << 1) >> (MANTISSA_BITS + 1);
+  int32_t exponent = (int32_t)biased - (EXPONENT_BIAS - 1) - (small ? MANTISSA_BITS + 1 : 0);
+  return ((x != 0) & (__builtin_fabs_real(x) < __builtin_inf_real())) ? exponent : 0;
+}
+
+// The mantissa of x, such that x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1; x for 0, inf and NaN.
+static inline real_t tf_frexp_mantissa_real(real_t x) {
+  bool8_t small = __builtin_fabs_real(x) < SMALLEST_NORMAL;
+  real_t scaled = small ? x * SUBNORMAL_SCALE : x;
+  bits_t exponent = (bits_t)((1 << EXPONENT_BITS) - 1) << MANTISSA_BITS;
+  bits_t half = (bits_t)(EXPONENT_BIAS - 1) << MANTISSA_BITS;
+  real_t mantissa = tf_from_bits_real((tf_bits_real(scaled) & ~exponent) | half);
+  return ((x != 0) & (__builtin_fabs_real(x) < __builtin_inf_real())) ? mantissa : x;
+}
+
+// log(exp(a) + exp(b)), without overflow.
+static inline real_t tf_logaddexp_real(real_t a, real_t b) {
+  real_t difference = a - b;
+  if (a == b) return a + (real_t)0.693147180559945309417232121458176568;
+  if (difference > 0) return a + log1p_real(exp_real(-difference));
+  if (difference <= 0) return b + log1p_real(exp_real(difference));
+  return difference;
+}
+
+// log2(2^a + 2^b), without overflow.
+static inline real_t tf_logaddexp2_real(real_t a, real_t b) {
+  real_t log2_e = (real_t)1.442695040888963407359924681001892137;
+  real_t difference = a - b;
+  if (a == b) return a + (real_t)1.0;
+  if (difference > 0) return a + log2_e * log1p_real(exp2_real(-difference));
+  if (difference <= 0) return b + log2_e * log1p_real(exp2_real(difference));
+  return difference;
+}

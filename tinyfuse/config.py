@@ -1,0 +1,46 @@
+"""Settings from the environment, read once when tinyfuse is imported.
+
+TINYFUSE_LOG     topics to log on standard error, comma-separated: compile, cache
+TINYFUSE_VERIFY  1: check each intermediate program for well-formedness (slow; for tests)
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+
+LOG_TOPICS = ("compile", "cache")
+
+verify = os.environ.get("TINYFUSE_VERIFY", "") not in ("", "0")
+
+
+class StandardErrorHandler(logging.Handler):
+    """Writes to what `sys.stderr` is at that moment, so that redirecting it works."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), file=sys.stderr)
+
+
+def log_topics(setting: str) -> tuple[str, ...]:
+    """The topics that a value of TINYFUSE_LOG names; warns of unknown ones."""
+    named = [topic.strip() for topic in setting.split(",") if topic.strip()]
+    for topic in named:
+        if topic not in LOG_TOPICS:
+            known = ", ".join(LOG_TOPICS)
+            warnings.warn(f"TINYFUSE_LOG: unknown topic {topic!r} (known: {known})", stacklevel=2)
+    return tuple(topic for topic in LOG_TOPICS if topic in named)
+
+
+def log_to_standard_error(topics: tuple[str, ...]) -> None:
+    """Show the messages of these topics; without it, only warnings are shown (by `logging`)."""
+    for topic in topics:
+        logger = logging.getLogger(f"tinyfuse.{topic}")
+        handler = StandardErrorHandler()
+        handler.setFormatter(logging.Formatter("tinyfuse: %(message)s"))
+        logger.addHandler(handler)
+        logger.setLevel(logging.DEBUG)
+
+
+log_to_standard_error(log_topics(os.environ.get("TINYFUSE_LOG", "")))

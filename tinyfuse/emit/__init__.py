@@ -1,0 +1,1 @@
+"""The last level: C text."""

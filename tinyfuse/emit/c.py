@@ -1,0 +1,232 @@
+"""C text from loop nests: one function for each kernel, and one entry that calls them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tinyfuse.dtypes import BOOL
+from tinyfuse.emit.comments import kernel_comment
+from tinyfuse.emit.expression import Expressions
+from tinyfuse.emit.prelude import prelude_text, runtime_c, uses_library
+from tinyfuse.emit.scalar import type_text
+from tinyfuse.loops.ir import (
+    Alloc,
+    Buffer,
+    For,
+    If,
+    Kernel,
+    Let,
+    Loops,
+    Scope,
+    Statement,
+    Store,
+    walk_statements,
+)
+from tinyfuse.loops.names import local_names
+from tinyfuse.lower.scratch import touched
+from tinyfuse.stage.expr import Expr, Load, Op
+
+_UPDATES = {"add": "+=", "multiply": "*="}  # where C's meaning is numpy's, but for bool
+
+
+@dataclass(frozen=True, slots=True)
+class CModule:
+    """A translation unit. entries: the functions to call, one for each program in it.
+
+    uses_libm: whether it has to be linked with the mathematical library.
+    """
+
+    text: str
+    entries: tuple[str, ...]
+    uses_libm: bool
+
+    @property
+    def entry(self) -> str:
+        return self.entries[0]
+
+
+def emit_c(loops: Loops) -> CModule:
+    """The C of one program."""
+    return emit_c_many([loops])
+
+
+def emit_c_many(programs: Sequence[Loops]) -> CModule:
+    """The C of several programs in one translation unit; their names must differ."""
+    used: dict[str, None] = {}
+    functions = [text for loops in programs for text in _functions(loops, used)]
+    shared = any(kernel.parallel for loops in programs for kernel in loops.kernels)
+    head = [prelude_text(used).rstrip("\n"), _entry_types(shared)]
+    text = "\n\n".join(part for part in (*head, *functions) if part) + "\n"
+    return CModule(text, tuple(loops.name for loops in programs), uses_library(used))
+
+
+def _entry_types(shared: bool) -> str:
+    return (runtime_c() / "entry.h").read_text().rstrip("\n") if shared else "typedef struct tf_pool tf_pool;"
+
+
+def _functions(loops: Loops, used: dict[str, None]) -> Iterator[str]:
+    tasks = _task_names(loops)
+    for kernel in loops.kernels:
+        yield _KernelText(kernel, used).function()
+        if kernel.parallel:
+            yield _task(kernel, tasks[kernel])
+    yield _entry(loops, tasks, used)
+
+
+def _task_names(loops: Loops) -> dict[Kernel, str]:
+    """A name for the function by which threads reach each parallel kernel."""
+    buffers = (*loops.inputs, *loops.outputs, *(buffer for buffer, _ in loops.scratch))
+    taken = {loops.name, *(kernel.name for kernel in loops.kernels), *(buffer.name for buffer in buffers)}
+    names = {}
+    for kernel in loops.kernels:
+        name = f"{kernel.name}_task"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names[kernel] = name
+    return names
+
+
+def parameters(kernel: Kernel) -> list[Buffer]:
+    """The buffers that a kernel is handed, those only read first."""
+    written = written_by(kernel)
+    outside = [b for b in touched(kernel) if b.scope in (Scope.ARGUMENT, Scope.SCRATCH)]
+    return sorted(outside, key=lambda buffer: buffer in written)
+
+
+def written_by(kernel: Kernel) -> set[Buffer]:
+    return {s.buffer for s in walk_statements(kernel.body) if isinstance(s, Store)}
+
+
+def _task(kernel: Kernel, name: str) -> str:
+    arguments = [f"buffers[{place}]" for place, _ in enumerate(parameters(kernel))]
+    return (
+        f"static void {name}(void *const *buffers, long begin, long end) {{\n"
+        f"  {kernel.name}({', '.join([*arguments, 'begin', 'end'])});\n"
+        "}"
+    )
+
+
+def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None]) -> str:
+    touched_anywhere = {buffer for kernel in loops.kernels for buffer in parameters(kernel)}
+    lines = []
+    for number, buffer in enumerate((*loops.inputs, *loops.outputs)):
+        if buffer in touched_anywhere:
+            lines.append(f"{type_text(buffer.dtype, used)} *{buffer.name} = arrays[{number}];")
+    for buffer, offset in loops.scratch:
+        place = f"(void *)((char *)scratch + {offset})" if offset else "scratch"
+        lines.append(f"{type_text(buffer.dtype, used)} *{buffer.name} = {place};")
+    lines += [_call(kernel, tasks[kernel]) for kernel in loops.kernels]
+    body = "".join(f"  {line}\n" for line in lines)
+    unused = [
+        name
+        for name, is_used in (
+            ("arrays", any(b.scope is Scope.ARGUMENT for b in touched_anywhere)),
+            ("scratch", bool(loops.scratch)),
+            ("pool", any(kernel.parallel for kernel in loops.kernels)),
+        )
+        if not is_used
+    ]
+    ignored = "".join(f"  (void){name};\n" for name in unused)
+    head = f"int {loops.name}(void *const *arrays, void *scratch, const tf_pool *pool)"
+    return f"{head} {{\n{ignored}{body}  return 0;\n}}"
+
+
+def _call(kernel: Kernel, task: str) -> str:
+    arguments = ", ".join(buffer.name for buffer in parameters(kernel))
+    if not kernel.parallel:
+        return f"{kernel.name}({arguments});"
+    extent = kernel.parallel.variable.extent
+    return f"tf_run(pool, {task}, (void *[]){{{arguments}}}, {extent}, {kernel.grain});"
+
+
+class _KernelText:
+    """The function of one kernel."""
+
+    def __init__(self, kernel: Kernel, used: dict[str, None]):
+        self.kernel, self.used = kernel, used
+        self.locals = local_names(kernel.body)
+        self.expressions = Expressions(self.locals, used)
+        self.written = written_by(kernel)
+
+    def function(self) -> str:
+        names = [self.parameter(buffer) for buffer in parameters(self.kernel)]
+        names += ["long begin", "long end"] if self.kernel.parallel else []
+        head = f"static void {self.kernel.name}({', '.join(names)}) {{"
+        return "\n".join([*kernel_comment(self.kernel), head, *self.block(self.kernel.body, "  "), "}"])
+
+    def parameter(self, buffer: Buffer) -> str:
+        constant = "" if buffer in self.written else "const "
+        return f"{constant}{type_text(buffer.dtype, self.used)} *restrict {buffer.name}"
+
+    def block(self, statements: Sequence[Statement], indent: str) -> list[str]:
+        lines: list[str] = []
+        previous: Statement | None = None
+        for statement in statements:
+            register = self.register_start(previous, statement)
+            if register:
+                lines[-1] = indent + register
+            else:
+                lines += self.statement(statement, indent)
+            previous = statement
+        return lines
+
+    def register_start(self, previous: Statement | None, statement: Statement) -> str | None:
+        """The declaration of a register together with its first value."""
+        if not isinstance(previous, Alloc) or not isinstance(statement, Store):
+            return None
+        if statement.buffer is not previous.buffer or previous.buffer.scope is not Scope.REGISTER:
+            return None
+        return f"{self.declaration(previous.buffer)} = {self.value(statement.value)};"
+
+    def statement(self, node: Statement, indent: str) -> list[str]:
+        if isinstance(node, For):
+            return self.loop(node, indent)
+        if isinstance(node, If):
+            return self.choice(node, indent)
+        if isinstance(node, Let):
+            declared = f"const {type_text(node.local.dtype, self.used)} {self.locals[node.local]}"
+            return [f"{indent}{declared} = {self.value(node.value)};"]
+        if isinstance(node, Alloc):
+            return [f"{indent}{self.declaration(node.buffer)};"]
+        return [f"{indent}{self.assignment(node)};"]
+
+    def assignment(self, node: Store) -> str:
+        target, value = self.expressions.element(node.buffer, node.position), node.value
+        if isinstance(value, Op) and value.name in _UPDATES and value.dtype != BOOL:
+            first = value.operands[0]
+            if isinstance(first, Load) and first.source is node.buffer and first.indices[0] == node.position:
+                return f"{target} {_UPDATES[value.name]} {self.value(value.operands[1])}"
+        return f"{target} = {self.value(value)}"
+
+    def declaration(self, buffer: Buffer) -> str:
+        size = "" if buffer.scope is Scope.REGISTER else f"[{buffer.size}]"
+        return f"{type_text(buffer.dtype, self.used)} {buffer.name}{size}"
+
+    def loop(self, node: For, indent: str) -> list[str]:
+        name, start = node.variable.name, node.variable.start
+        first, last = f"{start}", f"{start + node.variable.extent}"
+        if node is self.kernel.parallel:
+            first, last = "begin", "end"
+        head = f"{indent}for (long {name} = {first}; {name} < {last}; {name}++)"
+        body = self.block(node.body, indent + "  ")
+        if len(node.body) == 1 and not isinstance(node.body[0], If):
+            return [head, *body]
+        return [head + " {", *body, indent + "}"]
+
+    def choice(self, node: If, indent: str) -> list[str]:
+        lines = [f"{indent}if ({self.value(node.test)}) {{", *self.block(node.then, indent + "  ")]
+        otherwise = node.otherwise
+        while len(otherwise) == 1 and isinstance(otherwise[0], If):
+            inner = otherwise[0]
+            lines += [f"{indent}}} else if ({self.value(inner.test)}) {{"]
+            lines += self.block(inner.then, indent + "  ")
+            otherwise = inner.otherwise
+        if otherwise:
+            lines += [f"{indent}}} else {{", *self.block(otherwise, indent + "  ")]
+        return [*lines, f"{indent}}}"]
+
+    def value(self, node: Expr) -> str:
+        return self.expressions.text(node).text
+

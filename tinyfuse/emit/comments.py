@@ -1,0 +1,44 @@
+"""Comments in the C: what a kernel computes, in the user's own words."""
+
+from __future__ import annotations
+
+from tinyfuse.loops.cost import cost
+from tinyfuse.loops.ir import Kernel
+
+KIB = 1024
+
+
+def kernel_comment(kernel: Kernel) -> list[str]:
+    """The user's statements, then the stages, bytes and operations of the nest."""
+    statements = dict.fromkeys(source.statement for source in kernel.sources if source.statement)
+    lines = [safe(line) for text in statements for line in text.splitlines()]
+    spent = cost(kernel)
+    summary = (
+        f"[{', '.join(kernel.stages)}] reads {size_text(spent.bytes_read)},"
+        f" writes {size_text(spent.bytes_written)}, {count_text(spent.flops)}"
+    )
+    return [f"// {line}".rstrip() for line in (*lines, summary)]
+
+
+def safe(line: str) -> str:
+    """A line of the user's that cannot leave its comment or change what a reader sees.
+
+    A backslash at its end, also as a trigraph, would continue the comment on the next line.
+    """
+    shown = "".join(character if character.isprintable() else "?" for character in line.rstrip())
+    shown = shown.replace("??", "? ?")
+    return shown + " (line continues)" if shown.endswith("\\") else shown
+
+
+def size_text(nbytes: int) -> str:
+    """Bytes as a person reads them: `512 B`, `1.5 KiB`, `8 MiB`."""
+    value, unit = float(nbytes), "B"
+    for larger in ("KiB", "MiB", "GiB"):
+        if value < KIB:
+            break
+        value, unit = value / KIB, larger
+    return f"{value:.3g} {unit}"
+
+
+def count_text(flops: int) -> str:
+    return f"{flops} operation{'' if flops == 1 else 's'}"

@@ -1,0 +1,70 @@
+"""Scalar expressions as C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tinyfuse.emit.scalar import CText, Precedence, cast_text, const_text, enclosed, op_text
+from tinyfuse.loops.ir import Buffer, Local, Scope
+from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op, walk
+from tinyfuse.stage.index import Affine, Axis, index_text
+
+
+class Expressions:
+    """Writes expressions; `used` collects what they need of the prelude."""
+
+    def __init__(self, local_names: Mapping[Local, str], used: dict[str, None]):
+        self.local_names, self.used = local_names, used
+
+    def text(self, root: Expr) -> CText:
+        done: dict[int, CText] = {}
+        for node in walk(root):
+            done[id(node)] = self._node(node, done)
+        return done[id(root)]
+
+    def element(self, buffer: Buffer, position: Affine) -> str:
+        if buffer.scope is Scope.REGISTER:
+            return buffer.name
+        return f"{buffer.name}[{index_text(position)}]"
+
+    def _node(self, node: Expr, done: Mapping[int, CText]) -> CText:
+        if isinstance(node, Op):
+            operands = [done[id(operand)] for operand in node.operands]
+            dtypes = [operand.dtype for operand in node.operands]
+            return op_text(node.name, operands, dtypes, node.dtype, self.used)
+        if isinstance(node, Cast):
+            return cast_text(done[id(node.operand)], node.operand.dtype, node.dtype, self.used)
+        if isinstance(node, Load):
+            return CText(self.element(node.source, node.indices[0]))
+        if isinstance(node, Const):
+            return const_text(node.value, self.used)
+        if isinstance(node, Local):
+            return CText(self.local_names[node])
+        if isinstance(node, Index):
+            return index_c(node.index)
+        assert isinstance(node, IndexTest)
+        return test_c(node)
+
+
+def index_c(index: Affine) -> CText:
+    """An index as a value."""
+    text = index_text(index)
+    if len(index.terms) + bool(index.constant) > 1:
+        return CText(text, Precedence.ADDITIVE)
+    if index.terms and (index.terms[0][1] != 1 or not isinstance(index.terms[0][0], Axis)):
+        return CText(text, Precedence.MULTIPLICATIVE)
+    return CText(text, Precedence.PRIMARY if index.terms or index.constant >= 0 else Precedence.UNARY)
+
+
+def test_c(test: IndexTest) -> CText:
+    """A condition on an index, with constants on the right side."""
+    rest = Affine(test.index.terms)
+    left = enclosed(index_c(rest), Precedence.ADDITIVE)
+    parts = []
+    if test.low is not None:
+        parts.append(f"{left} >= {test.low - test.index.constant}")
+    if test.high is not None:
+        parts.append(f"{left} < {test.high - test.index.constant}")
+    precedence = Precedence.LOGICAL_AND if len(parts) > 1 else Precedence.RELATIONAL
+    return CText(" && ".join(parts), precedence)
+

@@ -1,0 +1,378 @@
+"""What can go wrong, one class for each cause: why it happens, an example, and what to write instead.
+
+Every message says what was attempted and where in the user's file. A class also derives from what
+numpy (or Python) raises in the same place, so that `except ValueError` works as it does without
+tracing.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+
+import numpy as np
+
+
+class TinyfuseError(Exception):
+    """Base of everything that tinyfuse raises on purpose."""
+
+    located = False  # whether the message already ends with the user's file and line
+
+
+class BoolConversionError(TinyfuseError, ValueError):
+    """Python asked whether a traced array is true.
+
+    A traced function runs once, on stand-ins that have a shape and a dtype but no elements, so
+    `if`, `while`, `and`, `or`, `not`, `assert`, chained comparisons (`0 < x < 1`), `max(x, y)` and
+    `in` have nothing to decide on::
+
+        @tinyfuse.jit
+        def clipped(x):
+            if x.sum() > 1:          # BoolConversionError
+                return x / x.sum()
+            return x
+
+    Choose between values instead of between statements::
+
+        return np.where(x.sum() > 1, x / x.sum(), x)
+
+    For conditions on arrays use `&`, `|`, `~`, `np.logical_and`; for the greater of two arrays
+    `np.maximum`. A condition on a Python argument needs nothing: Python ints, bools and strings are
+    known while tracing.
+    """
+
+
+class NumberConversionError(TinyfuseError, TypeError):
+    """Python asked for the value of a traced array: `int(x)`, `float(x)`, `range(x)`, `a[x:]`.
+
+    The value exists only when the compiled function runs::
+
+        @tinyfuse.jit
+        def first(x, n):
+            return x[: int(n[0])]    # NumberConversionError
+
+    What decides shapes and Python's loops must be a Python number: pass it as an argument of its
+    own (`first(x, 3)`), or take it from a shape (`len(x)`, `x.shape[0]`). In place of `math.sqrt(x)`
+    write `np.sqrt(x)`, in place of `float(x)` `x.astype(np.float64)`, in place of `round(x)`
+    `np.round(x)`.
+    """
+
+
+class ArrayConversionError(TinyfuseError, TypeError):
+    """A traced array reached code that needs a real one: `np.array`, `np.asarray`, a C extension.
+
+    numpy's functions that create arrays ask their argument for its elements::
+
+        @tinyfuse.jit
+        def pair(x, y):
+            return np.array([x.min(), y.max()])     # ArrayConversionError
+
+    Join traced values with `np.stack([x.min(), y.max()])` or `np.concatenate`, leave out
+    `np.asarray(x)` (the argument is an array already), and write `x.astype(t)` in place of
+    `np.array(x, t)`. A function outside numpy has to be called outside the traced one.
+    """
+
+
+class LeakedTracerError(TinyfuseError, RuntimeError):
+    """A stand-in for an array was used after the tracing that it belongs to had ended.
+
+    It was kept in a global variable, an attribute, a default argument or a cache::
+
+        seen = []
+
+        @tinyfuse.jit
+        def f(x):
+            seen.append(x * 2)       # a stand-in, not an array
+            return x
+
+        f(a)
+        seen[0] + 1                  # LeakedTracerError
+
+    Return the value from the function and keep what the call gives back.
+    """
+
+
+class UnlistedFunctionError(TinyfuseError, TypeError):
+    """A numpy function that tinyfuse does not trace was called with a traced array.
+
+    ::
+
+        @tinyfuse.jit
+        def f(x):
+            return np.linalg.inv(x)          # UnlistedFunctionError
+
+    Compose it from listed functions, or split the function: jit what comes before and after, and
+    call numpy in between on real arrays.
+    """
+
+
+class UnlistedAttributeError(TinyfuseError, AttributeError):
+    """A method or attribute of `numpy.ndarray` that a traced array does not have.
+
+    `x.tolist()`, `x.tobytes()`, `x.ctypes`, `x.strides` and others need the elements in memory. Use them on the
+    result, outside the traced function.
+    """
+
+
+class UnsupportedArgumentError(TinyfuseError, TypeError):
+    """A listed function was called with an argument that is not supported there.
+
+    ::
+
+        np.sum(x, where=mask)        # UnsupportedArgumentError
+
+    Say the same through other functions: `np.sum(np.where(mask, x, 0))`.
+    """
+
+
+class ShapeError(TinyfuseError, ValueError):
+    """Shapes do not fit, in numpy's own words.
+
+    ::
+
+        def f(x, y):                 # float32[3], float32[4]
+            return x + y             # operands could not be broadcast together with shapes (3,) (4,)
+    """
+
+
+class AxisError(TinyfuseError, np.exceptions.AxisError):
+    """An axis that the array does not have, in numpy's own words.
+
+    ::
+
+        x.sum(axis=2)                # float32[3, 4]: axis 2 is out of bounds for array of dimension 2
+    """
+
+
+class IndexingError(TinyfuseError, IndexError):
+    """An index that the array does not have, in numpy's own words.
+
+    ::
+
+        x[7]                         # float32[3]: index 7 is out of bounds for axis 0 with size 3
+    """
+
+
+class ArrayIndexingError(TinyfuseError, IndexError):
+    """An index that is itself an array, a list or a boolean mask; not supported yet.
+
+    ::
+
+        x[x > 0]                     # a mask: the shape of the result depends on data
+        x[[0, 2]]                    # a list of integers
+
+    In place of a mask compute on all elements and choose: `np.where(x > 0, x, 0)`. In place of a
+    list of integers use slices: `x[0:3:2]`, or `np.stack([x[0], x[2]])`.
+    """
+
+
+class DataDependentShapeError(TinyfuseError, TypeError):
+    """The shape of a result would depend on the elements of an array.
+
+    ::
+
+        np.nonzero(x)                # DataDependentShapeError
+        np.where(x > 0)
+
+    The compiled function has fixed shapes. Keep the full shape and mask: `np.where(x > 0, a, b)`,
+    `np.count_nonzero(x)`.
+    """
+
+
+class DtypeError(TinyfuseError, TypeError):
+    """An operation that numpy does not define for these dtypes, in numpy's own words.
+
+    ::
+
+        x & y                        # float32: ufunc 'bitwise_and' not supported for the input types, ...
+
+    Convert before: `x.astype(np.int32) & y.astype(np.int32)`.
+    """
+
+
+class UnsupportedDtypeError(TinyfuseError, TypeError):
+    """A dtype that tinyfuse does not compute with.
+
+    Supported are bool, int8 to int64, uint8 to uint64, float32 and float64 in native byte order.
+    Others also come from promotion: the square root of int8 is float16 in numpy::
+
+        np.sqrt(x)                               # int8: UnsupportedDtypeError
+        np.sqrt(x.astype(np.float32))            # works
+
+    Convert before the operation, or the argument before the call.
+    """
+
+
+class InvalidArgumentError(TinyfuseError, ValueError):
+    """An argument with a value that numpy refuses, in numpy's own words.
+
+    ::
+
+        x.max()                      # float32[0]: zero-size array to reduction operation maximum ...
+    """
+
+
+class ArgumentTypeError(TinyfuseError, TypeError):
+    """An argument of a type that numpy refuses, in numpy's own words.
+
+    ::
+
+        x.sum(axis="rows")           # 'str' object cannot be interpreted as an integer
+    """
+
+
+class IntegerRangeError(TinyfuseError, OverflowError):
+    """A Python integer that the array's dtype cannot hold, in numpy's own words.
+
+    ::
+
+        x + 300                      # uint8: Python integer 300 out of bounds for uint8
+
+    Convert before: `x.astype(np.int32) + 300`.
+    """
+
+
+class NegativePowerError(TinyfuseError, ValueError):
+    """An integer to a negative integer power, which numpy refuses.
+
+    ::
+
+        x ** -1                      # int64: Integers to negative integer powers are not allowed.
+
+    Convert before: `x.astype(np.float64) ** -1`.
+    """
+
+
+class InPlaceWriteError(TinyfuseError, TypeError):
+    """A traced array was written in place; not supported yet.
+
+    ::
+
+        x += 1                       # InPlaceWriteError; write x = x + 1
+        x[0] = 0                     # write x = np.concatenate([np.zeros_like(x[:1]), x[1:]])
+        np.add(x, y, out=z)          # write z = np.add(x, y)
+        x[x < 0] = 0                 # write x = np.where(x < 0, 0, x)
+
+    Assign the new value to the name instead of writing into the old array.
+    """
+
+
+class SideEffectError(TinyfuseError, RuntimeError):
+    """The traced function changed one of its arguments, or an array that its results depend on.
+
+    A traced function runs once; what it does to Python objects would happen at that time only and
+    then never again::
+
+        @tinyfuse.jit
+        def step(state):
+            state["x"] = state["x"] + 1          # SideEffectError
+            return state["x"]
+
+    Return the new value: `return {**state, "x": state["x"] + 1}`.
+    """
+
+
+_INTERNAL = (os.path.dirname(os.path.abspath(__file__)) + os.sep,)
+
+
+def without_internal_frames(error: BaseException) -> BaseException:
+    """The same exception with a traceback that holds frames of the user's code only.
+
+    The innermost frame is then the user's line. Returns `error`, to be raised by the caller, whose
+    own frame Python adds again.
+    """
+    frames = []
+    place = error.__traceback__
+    while place is not None:
+        if not place.tb_frame.f_code.co_filename.startswith(_INTERNAL):
+            frames.append(place)
+        place = place.tb_next
+    kept: types.TracebackType | None = None
+    for place in reversed(frames):
+        kept = types.TracebackType(kept, place.tb_frame, place.tb_lasti, place.tb_lineno)
+    return error.with_traceback(kept)
+
+
+class ScheduleError(TinyfuseError, ValueError):
+    """A directive would change what the program means, or names a loop that is not there.
+
+    A schedule moves and cuts loops; it cannot reorder a sum, let threads share a loop whose steps
+    depend on one another, or store what other stages need whole inside a loop.
+
+    Example::
+
+        schedule.parallel(total, k)  # k is the axis that `total` sums over
+
+    What to do: the message names the stage, its loops and what is legal. Sums are made parallel
+    over the elements they are computed for, or over the blocks of a long sum, which are a stage of
+    their own.
+    """
+
+
+class CompilerNotFoundError(TinyfuseError):
+    """There is no C compiler, or the environment variable CC names none.
+
+    tinyfuse looks for what CC says (a program and perhaps arguments, quoted as for a shell), then
+    for gcc, clang and cc on PATH, then for the compiler in the `ziglang` wheel::
+
+        $ CC=gcc-42 python program.py
+        CompilerNotFoundError: CC='gcc-42': there is no program 'gcc-42'.
+
+    Install one: `apt install gcc`, or, without any rights on the system, `pip install ziglang`.
+    Without a compiler, functions still run as they are under `tinyfuse.disable_jit()`.
+    """
+
+
+class CompilationError(TinyfuseError):
+    """The C compiler failed on the C of a function, or what it made cannot be loaded.
+
+    The message has the compiler's words, the line of C that they are about, and the place where the
+    C was kept. Likely causes are a compiler that is old (tinyfuse needs C11 with the vector types of
+    gcc and clang), half installed (`cannot find -lm`, no `as`: `apt install gcc libc6-dev`) or asked
+    for what it does not know::
+
+        $ CC='gcc -march=pentium9' python program.py
+        CompilationError: gcc failed on the C of softmax (exit status 1).
+
+    Try another compiler through CC. If a current one refuses the C, tinyfuse is wrong: please report
+    it together with the file that was kept.
+    """
+
+
+class ThreadCountError(TinyfuseError, ValueError):
+    """TINYFUSE_NUM_THREADS, or the argument of a call that sets it, is no number of threads.
+
+    ::
+
+        $ TINYFUSE_NUM_THREADS=all python program.py
+        ThreadCountError: TINYFUSE_NUM_THREADS='all' is no number of threads, such as 4
+
+    Write a whole number from 1. Without any, tinyfuse uses the cores that the process may use.
+    """
+
+
+class CacheError(TinyfuseError):
+    """The directory for compiled code cannot be used, or its settings make no sense.
+
+    Code from that directory runs in the user's processes, so it has to belong to that user and nobody
+    else may write into it::
+
+        $ TINYFUSE_CACHE_DIR=/tmp/shared python program.py
+        CacheError: other users can write into the cache directory /tmp/shared (mode 0777), …
+
+    Set TINYFUSE_CACHE_DIR to a directory of your own, or, where the directory was only created too
+    openly, `chmod 700` it. Such a directory can be deleted at any time: it fills itself again.
+    """
+
+
+class VerificationError(TinyfuseError, AssertionError):
+    """One of tinyfuse's own levels (graph, stages, loops) is malformed: a fault in tinyfuse.
+
+    The verifiers run in tests, and wherever a graph, stages or loops are built by hand::
+
+        verify_graph(Graph("f", (), (), (Var((3,), np.dtype("float32")),)))
+        VerificationError: graph f, an output: a variable: float32[3] is not defined before
+
+    If it comes from a function under `tinyfuse.jit`, tinyfuse is wrong: please report it together
+    with that function. `tinyfuse.disable_jit()` runs the function as it is.
+    """

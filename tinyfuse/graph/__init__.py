@@ -1,0 +1,1 @@
+"""The first level: a graph of typed equations over whole arrays."""

@@ -1,0 +1,105 @@
+"""The slow, obvious meaning of a graph: equation after equation, on whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from tinyfuse.dtypes import describe
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive
+from tinyfuse.graph.numerics import Array, Numerics, NumpyNumerics, OrderedNumerics
+from tinyfuse.graph.orders import Steps, reduction_steps
+
+__all__ = ["Numerics", "NumpyNumerics", "OrderedNumerics", "interpret"]
+
+
+def interpret(graph: Graph, arrays: Sequence[np.ndarray], numerics: Numerics) -> list[np.ndarray]:
+    """The graph's outputs for one array per graph input.
+
+    Views in the graph are views of numpy, so outputs may share memory with each other and with
+    `arrays`. Raises ValueError where the arrays are not of the inputs' types.
+    """
+    values: dict[Atom, Array] = {}
+    for var, array in zip(graph.inputs, arrays, strict=True):
+        if array.shape != var.shape or array.dtype != var.dtype:
+            given = describe(array.shape, array.dtype)
+            raise ValueError(f"{graph.name}: input {var.name} is not of type {given}")
+        values[var] = array
+    steps = reduction_steps(graph)
+    with np.errstate(all="ignore"):
+        for eqn in graph.eqns:
+            operands = [_value(values, atom) for atom in eqn.inputs]
+            values[eqn.output] = _evaluate(eqn, operands, numerics, steps.get(eqn, ()))
+    return [np.asarray(_value(values, atom)) for atom in graph.outputs]
+
+
+def _value(values: dict[Atom, Array], atom: Atom) -> Array:
+    return atom.value if isinstance(atom, Literal) else values[atom]
+
+
+def _evaluate(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) -> Array:
+    view = VIEWS.get(eqn.primitive)
+    if view is not None:
+        return view(eqn, *map(np.asarray, operands))
+    return COMPUTATIONS[eqn.primitive](eqn, operands, numerics, steps)
+
+
+def _slice(eqn: Eqn, x: np.ndarray) -> np.ndarray:
+    params = eqn.params
+    triples = zip(params["starts"], params["steps"], params["shape"], strict=True)
+    return x[tuple([_as_slice(start, step, count) for start, step, count in triples])]
+
+
+def _as_slice(start: int, step: int, count: int) -> slice:
+    if count == 0:
+        return slice(0, 0)
+    end = start + step * (count - 1) + (1 if step > 0 else -1)
+    return slice(start, end if end >= 0 else None, step)
+
+
+def _windows(eqn: Eqn, x: np.ndarray) -> np.ndarray:
+    return sliding_window_view(x, eqn.params["window_shape"], eqn.params["axes"])
+
+
+def _pad(eqn: Eqn, x: np.ndarray, fill: np.ndarray) -> np.ndarray:
+    widths = list(zip(eqn.params["before"], eqn.params["after"], strict=True))
+    return np.pad(x, widths, constant_values=fill[()]) if widths else x
+
+
+# How numpy itself places elements.
+VIEWS: dict[Primitive, Callable[..., np.ndarray]] = {
+    p.broadcast: lambda eqn, x: np.broadcast_to(x, eqn.params["shape"]),
+    p.reshape: lambda eqn, x: np.reshape(x, eqn.params["shape"]),
+    p.transpose: lambda eqn, x: np.transpose(x, eqn.params["axes"]),
+    p.slice_: _slice,
+    p.windows: _windows,
+    p.pad: _pad,
+    p.concat: lambda eqn, *xs: np.concatenate(xs, axis=eqn.params["axis"]),
+}
+
+
+def _elementwise(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) -> Array:
+    return numerics.scalar(eqn.params["op"], operands, eqn.output.dtype)
+
+
+def _cast(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) -> Array:
+    return numerics.cast(operands[0], eqn.output.dtype)
+
+
+def _reduce(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) -> Array:
+    return numerics.reduce(eqn, operands[0], steps)
+
+
+def _contract(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) -> Array:
+    return numerics.contract(eqn, operands[0], operands[1], steps)
+
+
+COMPUTATIONS: dict[Primitive, Callable[[Eqn, list[Array], Numerics, Steps], Array]] = {
+    p.elementwise: _elementwise,
+    p.cast: _cast,
+    p.reduce: _reduce,
+    p.contract: _contract,
+}

@@ -1,0 +1,67 @@
+"""Graphs: typed equations in the order they run, each defining one array from earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tinyfuse.source import Source
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Var:
+    """An array value: defined once, as an input of the graph or as the output of an equation."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    name: str | None = None  # the user's variable that it was bound to, where known
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Literal:
+    """A scalar constant; where equations take arrays of one shape, it stands for a filled one."""
+
+    value: np.generic
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.value.dtype
+
+
+Atom = Var | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A kind of equation. What it means stands in tables, one for each transformation."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Eqn:
+    """`output = primitive[params](*inputs)`."""
+
+    primitive: Primitive
+    inputs: tuple[Atom, ...]
+    params: Mapping[str, Any]
+    output: Var
+    source: Source | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Graph:
+    """A function of arrays. Inputs are the arguments' arrays, then the captured ones."""
+
+    name: str
+    inputs: tuple[Var, ...]
+    eqns: tuple[Eqn, ...]
+    outputs: tuple[Atom, ...]

@@ -1,0 +1,295 @@
+"""Two meanings of a graph's arithmetic: numpy's own, and tinyfuse's with its reduction orders."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from tinyfuse.graph.ir import Eqn
+from tinyfuse.graph.orders import Chain, Lanes, Order, RowBlocks, Steps
+from tinyfuse.graph.scalar_ops import SCALAR_OPS
+
+Array = Any  # np.ndarray, or np.generic where numpy gives a scalar
+
+
+class Numerics(Protocol):
+    """How the interpreters compute. `scalar`, `fma` and `cast` take arrays that broadcast."""
+
+    def scalar(self, op_name: str, operands: Sequence[Array], dtype: np.dtype) -> Array:
+        """A row of `SCALAR_OPS` on each element; `dtype` is the result's."""
+
+    def fma(self, a: Array, b: Array, c: Array) -> Array:
+        """a * b + c of one dtype: rounded once; integers wrap; of bool, `a & b | c`."""
+
+    def cast(self, x: Array, dtype: np.dtype) -> Array:
+        """`x.astype(dtype)`."""
+
+    def reduce(self, eqn: Eqn, x: Array, steps: Steps) -> Array:
+        """The output of a reduce equation."""
+
+    def contract(self, eqn: Eqn, a: Array, b: Array, steps: Steps) -> Array:
+        """The output of a contract equation."""
+
+
+class NumpyNumerics:
+    """Every equation by the numpy function that it stands for: the bits of the plain function."""
+
+    def scalar(self, op_name: str, operands: Sequence[Array], dtype: np.dtype) -> Array:
+        return SCALAR_OPS[op_name].evaluate(*operands)
+
+    def fma(self, a: Array, b: Array, c: Array) -> Array:
+        return np.add(np.multiply(a, b), c)
+
+    def cast(self, x: Array, dtype: np.dtype) -> Array:
+        return x.astype(dtype)
+
+    def reduce(self, eqn: Eqn, x: Array, steps: Steps) -> Array:
+        return NUMPY_REDUCTIONS[eqn.params["op"]](x, tuple(eqn.params["axes"]), eqn.params["dtype"])
+
+    def contract(self, eqn: Eqn, a: Array, b: Array, steps: Steps) -> Array:
+        lhs, rhs, out = eqn.params["lhs"], eqn.params["rhs"], eqn.params["out"]
+        product = NUMPY_PRODUCTS.get(eqn.params["via"])
+        if product is not None and product[1](lhs, rhs) == out:
+            return product[0](a, b)
+        return _einsum(a, lhs, b, rhs, out)
+
+
+def _typed(ufunc: np.ufunc) -> Callable[[Array, tuple[int, ...], np.dtype], Array]:
+    return lambda x, axes, dtype: ufunc.reduce(x, axis=axes, dtype=dtype)
+
+
+def _untyped(ufunc: np.ufunc) -> Callable[[Array, tuple[int, ...], np.dtype], Array]:
+    return lambda x, axes, dtype: ufunc.reduce(x, axis=axes)
+
+
+NUMPY_REDUCTIONS: dict[str, Callable[[Array, tuple[int, ...], np.dtype], Array]] = {
+    "sum": _typed(np.add),
+    "prod": _typed(np.multiply),
+    "max": _untyped(np.maximum),
+    "min": _untyped(np.minimum),
+    "any": _untyped(np.logical_or),
+    "all": _untyped(np.logical_and),
+    "argmax": lambda x, axes, dtype: np.argmax(x, axis=axes[0]),
+    "argmin": lambda x, axes, dtype: np.argmin(x, axis=axes[0]),
+}
+
+Labels = tuple[int, ...]
+
+
+def _matmul_labels(lhs: Labels, rhs: Labels) -> Labels | None:
+    """The labels of `np.matmul(a, b)`; None where it would not contract what these labels say."""
+    if not lhs or not rhs or lhs[-1] != rhs[-2:][0]:
+        return None
+    batch, other = sorted((lhs[:-2], rhs[:-2]), key=len, reverse=True)
+    if batch[len(batch) - len(other) :] != other:
+        return None
+    return (*batch, *lhs[-2:-1], *rhs[-2:][1:])
+
+
+def _dot_labels(lhs: Labels, rhs: Labels) -> Labels | None:
+    """The labels of `np.dot(a, b)`; None where it would not contract what these labels say."""
+    if not lhs or not rhs or lhs[-1] != rhs[-2:][0]:
+        return None
+    return (*lhs[:-1], *rhs[:-2], *rhs[-2:][1:])
+
+
+# A product, and the labels that its output has for those of its operands.
+Product = tuple[Callable[..., Array], Callable[[Labels, Labels], Labels | None]]
+
+NUMPY_PRODUCTS: dict[str, Product] = {
+    "matmul": (np.matmul, _matmul_labels),
+    "dot": (np.dot, _dot_labels),
+}
+
+
+def _einsum(a: Array, lhs: Labels, b: Array, rhs: Labels, out: Labels) -> Array:
+    """np.einsum with labels in the same order, which is the order that it sums in."""
+    number = {label: at for at, label in enumerate(sorted({*lhs, *rhs}))}
+    labels = [[number[label] for label in part] for part in (lhs, rhs, out)]
+    return np.einsum(a, labels[0], b, labels[1], labels[2])
+
+
+# Combines a chain's value so far with the next element of each operand.
+Link = Callable[..., Array]
+# Combines the values of two chains.
+Combine = Callable[[Array, Array], Array]
+
+
+class OrderedNumerics(ABC):
+    """Reductions and contractions in tinyfuse's orders, over any `scalar` and `fma`.
+
+    All arithmetic goes through these two and `cast`, one rounding at a time.
+    """
+
+    @abstractmethod
+    def scalar(self, op_name: str, operands: Sequence[Array], dtype: np.dtype) -> Array:
+        """A row of `SCALAR_OPS` on each element; maximum and minimum put +0 above -0."""
+
+    @abstractmethod
+    def fma(self, a: Array, b: Array, c: Array) -> Array:
+        """a * b + c of one dtype: rounded once; integers wrap; of bool, `a & b | c`."""
+
+    def cast(self, x: Array, dtype: np.dtype) -> Array:
+        with np.errstate(all="ignore"):
+            return x.astype(dtype)
+
+    def reduce(self, eqn: Eqn, x: Array, steps: Steps) -> Array:
+        op, axes = eqn.params["op"], tuple(eqn.params["axes"])
+        if op in ("argmax", "argmin"):
+            return NUMPY_REDUCTIONS[op](x, axes, eqn.params["dtype"])
+        dtype = np.dtype(eqn.params["dtype"])
+        combine, start = self._combination(op, dtype), start_value(op, dtype)
+        x = np.asarray(self.cast(x, dtype))
+        if not steps:
+            return np.reshape(combine(np.full_like(x, start, order="C"), x), eqn.output.shape)
+        for step in steps:
+            terms = _flat_in_front(x, step.axes)
+            order = step.order if op in ("sum", "prod") else Chain(1)  # the others are order-free
+            total = combine_in_order(order, (terms,), start, combine, combine)
+            x = total.reshape([1 if at in step.axes else n for at, n in enumerate(x.shape)])
+        return x.reshape(eqn.output.shape)
+
+    def contract(self, eqn: Eqn, a: Array, b: Array, steps: Steps) -> Array:
+        out = eqn.params["out"]
+        summed = [eqn.params["lhs"][axis] for step in steps for axis in step.axes]
+        factors = tuple([
+            _flat_in_front(_aligned(x, labels, [*summed, *out]), range(len(summed)))
+            for x, labels in ((a, eqn.params["lhs"]), (b, eqn.params["rhs"]))
+        ])
+        dtype = np.dtype(eqn.output.dtype)
+        add, start = self._combination("sum", dtype), start_value("sum", dtype)
+        order = steps[0].order if steps else Chain(1)
+        total = combine_in_order(order, factors, start, lambda c, x, y: self.fma(x, y, c), add)
+        return total.reshape(eqn.output.shape)
+
+    def _combination(self, op: str, dtype: np.dtype) -> Combine:
+        name = COMBINATIONS[op]
+        return lambda a, b: self.scalar(name, [a, b], dtype)
+
+
+COMBINATIONS = {
+    "sum": "add",
+    "prod": "multiply",
+    "max": "maximum",
+    "min": "minimum",
+    "any": "logical_or",
+    "all": "logical_and",
+}
+
+
+def start_value(op: str, dtype: np.dtype) -> np.generic:
+    """Where the chains of a reduction start: what changes no element that it is combined with.
+
+    (For sums +0, which makes a sum of -0 +0.)
+    """
+    if op in ("max", "min"):
+        low, high = _extremes(dtype)
+        return dtype.type(low if op == "max" else high)
+    return dtype.type(op in ("prod", "all"))
+
+
+def _extremes(dtype: np.dtype) -> tuple[Any, Any]:
+    if dtype.kind == "f":
+        return -np.inf, np.inf
+    return (False, True) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+
+
+def _flat_in_front(x: Array, axes: Sequence[int]) -> np.ndarray:
+    """`axes` of x flattened in C order as the first axis, then the others."""
+    others = [axis for axis in range(x.ndim) if axis not in axes]
+    count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
+    moved = np.transpose(x, [*axes, *others])
+    return moved.reshape(count, *[x.shape[axis] for axis in others])
+
+
+def _aligned(x: Array, labels: Labels, wanted: Sequence[int]) -> np.ndarray:
+    """x with one axis for each wanted label, of size 1 where it does not have the label."""
+    present = [label for label in labels if label in wanted]
+    absent = tuple([axis for axis, label in enumerate(labels) if label not in wanted])
+    x = np.squeeze(x, absent)  # contracted axes of size 1
+    order = [present.index(label) for label in wanted if label in present]
+    return np.expand_dims(
+        np.transpose(x, order), [at for at, label in enumerate(wanted) if label not in present]
+    )
+
+
+def combine_in_order(
+    order: Order, operands: tuple[np.ndarray, ...], start: np.generic, link: Link, combine: Combine
+) -> np.ndarray:
+    """Reduces the first axis of the operands (of one length) in an order.
+
+    `link(value, *elements)` extends chains; `combine(a, b)` joins the values of two.
+    """
+    length = len(operands[0])
+    if isinstance(order, Lanes) and length >= order.lanes:
+        return pairwise(_lanes(order, operands, start, link, combine), combine)
+    block = order.block if isinstance(order, Chain | RowBlocks) else max(length, 1)
+    return pairwise(_chains(block, operands, start, link), combine)
+
+
+def _chains(
+    block: int, operands: tuple[np.ndarray, ...], start: np.generic, link: Link
+) -> np.ndarray:
+    """The value of the chain over each block of the first axis; at least one."""
+    length = len(operands[0])
+    values = _started(max(1, -(-length // block)), operands, start)
+    for at in range(min(block, length)):
+        parts = [operand[at::block] for operand in operands]
+        count = len(parts[0])
+        values[:count] = link(values[:count], *parts)
+    return values
+
+
+def _started(count: int, operands: tuple[np.ndarray, ...], start: np.generic) -> np.ndarray:
+    shape = np.broadcast_shapes(*[operand.shape[1:] for operand in operands])
+    return np.full((count, *shape), start)
+
+
+def _lanes(
+    order: Lanes, operands: tuple[np.ndarray, ...], start: np.generic, link: Link, combine: Combine
+) -> np.ndarray:
+    """The value of each block of the first axis: its lanes' chains, halved."""
+    rounds = order.block // order.lanes
+    whole = len(operands[0]) // order.block * order.block
+    values = []
+    if whole:
+        by_round = [
+            operand[:whole].reshape(-1, rounds, order.lanes, *operand.shape[1:]).swapaxes(0, 1)
+            for operand in operands
+        ]
+        values.append(_chains(rounds, tuple(by_round), start, link)[0])
+    if whole < len(operands[0]):
+        rest = tuple([operand[whole:] for operand in operands])
+        values.append(_tail_lanes(order.lanes, rest, start, link)[None])
+    return halving(np.concatenate(values).swapaxes(0, 1), combine)
+
+
+def _tail_lanes(
+    lanes: int, operands: tuple[np.ndarray, ...], start: np.generic, link: Link
+) -> np.ndarray:
+    values = _started(lanes, operands, start)
+    for at in range(0, len(operands[0]), lanes):
+        parts = [operand[at : at + lanes] for operand in operands]
+        count = len(parts[0])
+        values[:count] = link(values[:count], *parts)
+    return values
+
+
+def halving(values: np.ndarray, combine: Combine) -> np.ndarray:
+    """Combines the first axis (a power of two): first half with second half, until one is left."""
+    while len(values) > 1:
+        half = len(values) // 2
+        values = combine(values[:half], values[half:])
+    return values[0]
+
+
+def pairwise(values: np.ndarray, combine: Combine) -> np.ndarray:
+    """Combines the first axis: neighbours, then their results; an odd last one waits."""
+    while len(values) > 1:
+        paired = len(values) // 2 * 2
+        combined = combine(values[0:paired:2], values[1:paired:2])
+        values = np.concatenate([combined, values[paired:]])
+    return values[0]

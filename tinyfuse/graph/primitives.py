@@ -1,0 +1,49 @@
+"""The closed set of primitives, with the parameters of each.
+
+Operand shapes are explicit: apart from `Literal`s, the operands of an elementwise equation have the
+shape of its output, and views are equations of their own.
+"""
+
+from tinyfuse.graph.ir import Primitive
+
+# op: a row of `scalar_ops.SCALAR_OPS`. Operands are in the dtypes that the operation computes in.
+elementwise = Primitive("elementwise")
+# dtype
+cast = Primitive("cast")
+
+# Views: each output element is one input element.
+broadcast = Primitive("broadcast")  # shape; aligned at the last axis, as numpy.broadcast_to
+reshape = Primitive("reshape")  # shape; in C order
+transpose = Primitive("transpose")  # axes
+# starts, steps (never 0), shape: element i of an axis is start + step * i
+slice_ = Primitive("slice")
+# window_shape, axes: window axes come last, as numpy's sliding_window_view
+windows = Primitive("windows")
+
+# Each output element is one of several inputs' elements.
+pad = Primitive("pad")  # before, after; inputs: array, fill value (shape ())
+concat = Primitive("concat")  # axis; inputs: one or more arrays
+
+# op: sum prod max min any all argmax argmin; axes: ascending, not negative; the axes vanish.
+# dtype: of the output; sum and prod convert each element to it first. any and all take bool,
+# argmax and argmin one axis.
+reduce = Primitive("reduce")
+# lhs, rhs, out: a label (small int) for each axis. Labels of both operands that are not in `out`
+# are summed over; every label of `out` is in an operand, no label twice in one place.
+# via: the numpy function whose bits the product has under numpy's numerics (matmul, dot, einsum).
+contract = Primitive("contract")
+
+# The parameters of each primitive and their types; "ints" is a tuple of int.
+PARAMETERS: dict[Primitive, dict[str, str]] = {
+    elementwise: {"op": "str"},
+    cast: {"dtype": "dtype"},
+    broadcast: {"shape": "ints"},
+    reshape: {"shape": "ints"},
+    transpose: {"axes": "ints"},
+    slice_: {"starts": "ints", "steps": "ints", "shape": "ints"},
+    windows: {"window_shape": "ints", "axes": "ints"},
+    pad: {"before": "ints", "after": "ints"},
+    concat: {"axis": "int"},
+    reduce: {"op": "str", "axes": "ints", "dtype": "dtype"},
+    contract: {"lhs": "ints", "rhs": "ints", "out": "ints", "via": "str"},
+}

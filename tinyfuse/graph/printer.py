@@ -1,0 +1,104 @@
+"""Graphs as text: typed equations, in the user's names."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable
+
+from tinyfuse.dtypes import describe
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
+
+
+def graph_text(graph: Graph) -> str:
+    """One line for each equation: `name: type = operation[parameters] operands`.
+
+    What the output's type says (the dtype of a cast, the shape of a broadcast) is not repeated.
+    """
+    names = variable_names(graph)
+    inputs = ", ".join([_typed(var, names) for var in graph.inputs])
+    equations = [_equation_text(eqn, names) for eqn in graph.eqns]
+    outputs = ", ".join([_atom_text(atom, names) for atom in graph.outputs])
+    body = "".join([f"  {line}\n" for line in [*equations, f"return {outputs}".rstrip()]])
+    return f"{graph.name}({inputs}) {{\n{body}}}"
+
+
+def variable_names(graph: Graph) -> dict[Var, str]:
+    """A name for each variable: the user's, else what its equation computes; `_1` … where taken."""
+    names: dict[Var, str] = {}
+    taken: dict[str, int] = {}
+    for var in graph.inputs:
+        names[var] = _unique(var.name or "input", taken)
+    for eqn in graph.eqns:
+        names[eqn.output] = _unique(eqn.output.name or computed_name(eqn), taken)
+    return names
+
+
+def _unique(name: str, taken: dict[str, int]) -> str:
+    """The name, or the first one not yet taken of name_1, name_2 …; `taken` counts the uses."""
+    unique = name
+    while unique in taken:
+        unique = f"{name}_{taken[name]}"
+        taken[name] += 1
+    taken[unique] = 1
+    return unique
+
+
+def computed_name(eqn: Eqn) -> str:
+    """What an equation computes, in a word: `exp`, `sum`, `matmul`, `transpose`."""
+    for key in ("op", "via"):
+        if key in eqn.params:
+            return str(eqn.params[key])
+    return eqn.primitive.name
+
+
+def _typed(var: Var, names: dict[Var, str]) -> str:
+    return f"{names[var]}: {describe(var.shape, var.dtype)}"
+
+
+def _equation_text(eqn: Eqn, names: dict[Var, str]) -> str:
+    operands = [_atom_text(atom, names) for atom in eqn.inputs]
+    return " ".join([f"{_typed(eqn.output, names)} = {_operation_text(eqn)}", *operands])
+
+
+def _atom_text(atom: Atom, names: dict[Var, str]) -> str:
+    return f"{atom.value}:{atom.dtype.name}" if isinstance(atom, Literal) else names[atom]
+
+
+def _operation_text(eqn: Eqn) -> str:
+    write = PARAMETERS.get(eqn.primitive)
+    return write(eqn) if write else eqn.primitive.name
+
+
+def _with(*keys: str) -> Callable[[Eqn], str]:
+    def write(eqn: Eqn) -> str:
+        params = " ".join([f"{key}={eqn.params[key]}" for key in keys])
+        return f"{eqn.primitive.name}[{params}]"
+
+    return write
+
+
+def _contract(eqn: Eqn) -> str:
+    labels = [eqn.params[key] for key in ("lhs", "rhs", "out")]
+    letters = _letters(label for part in labels for label in part)
+    lhs, rhs, out = ["".join([letters[label] for label in part]) for part in labels]
+    return f"contract[{lhs},{rhs}->{out} via={eqn.params['via']}]"
+
+
+def _letters(labels: Iterable[int]) -> dict[int, str]:
+    """a, b, c … for labels in order of appearance; what is beyond the letters is a number."""
+    alphabet = string.ascii_letters
+    distinct = enumerate(dict.fromkeys(labels))
+    return {label: alphabet[at] if at < len(alphabet) else f"({at})" for at, label in distinct}
+
+
+PARAMETERS: dict[Primitive, Callable[[Eqn], str]] = {
+    p.elementwise: lambda eqn: str(eqn.params["op"]),
+    p.transpose: _with("axes"),
+    p.slice_: _with("starts", "steps"),
+    p.windows: _with("window_shape", "axes"),
+    p.pad: _with("before", "after"),
+    p.concat: _with("axis"),
+    p.reduce: _with("op", "axes"),
+    p.contract: _contract,
+}

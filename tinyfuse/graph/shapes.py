@@ -1,0 +1,273 @@
+"""The shape rule of each primitive: the type of an equation's output, from those of its inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tinyfuse.dtypes import BOOL, INT64, SUPPORTED, describe, is_supported
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Atom, Literal, Primitive
+from tinyfuse.graph.scalar_ops import SCALAR_OPS
+
+Shape = tuple[int, ...]
+Type = tuple[Shape, np.dtype]
+
+REDUCE_OPS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
+_WITHOUT_START = ("max", "min", "argmax", "argmin")  # which numpy refuses over no elements
+CONTRACT_FUNCTIONS = ("matmul", "dot", "einsum")
+
+
+def infer(primitive: Primitive, atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    """(shape, dtype) of the output of an equation.
+
+    Raises ValueError where the inputs or parameters are not what the primitive takes.
+    """
+    rule = RULES.get(primitive)
+    if rule is None:
+        raise ValueError(f"there is no primitive {primitive.name}")
+    return rule(atoms, params)
+
+
+def _single(primitive: str, atoms: Sequence[Atom]) -> Atom:
+    if len(atoms) != 1:
+        raise ValueError(f"{primitive}: takes one array, got {len(atoms)}")
+    return atoms[0]
+
+
+def type_text(atom: Atom) -> str:
+    return describe(atom.shape, atom.dtype)
+
+
+def _elementwise(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    dtype = result_dtype(params["op"], tuple([atom.dtype for atom in atoms]))
+    shape: Shape | None = None
+    for atom in atoms:
+        if type(atom) is Literal:
+            continue
+        if shape is None:
+            shape = atom.shape
+        elif shape != atom.shape:
+            types = ", ".join(map(type_text, atoms))
+            raise ValueError(f"elementwise {params['op']}: shapes differ: {types}")
+    return shape or (), dtype
+
+
+@cache
+def result_dtype(op: str, dtypes: tuple[np.dtype, ...]) -> np.dtype:
+    """The dtype of a scalar operation's result on operands of exactly the dtypes it computes in.
+
+    Raises ValueError where numpy has no loop for just these dtypes.
+    """
+    row = SCALAR_OPS.get(op)
+    if row is None:
+        raise ValueError(f"there is no scalar operation {op}")
+    if len(dtypes) != row.arity:
+        raise ValueError(f"{op}: takes {row.arity} operands, got {len(dtypes)}")
+    if op == "select":
+        if dtypes[0] != BOOL:
+            raise ValueError(f"{op}: the condition is {dtypes[0]}, not bool")
+        if dtypes[1] != dtypes[2]:
+            raise ValueError(f"{op}: the branches are {dtypes[1]} and {dtypes[2]}")
+        return dtypes[1]
+    computed, results = resolve(row.ufunc, dtypes)
+    if computed != dtypes:
+        raise ValueError(f"{op}: computes in {_names(computed)}, not in {_names(dtypes)}")
+    result = results[row.output]
+    if not is_supported(result):
+        raise ValueError(f"{op}: gives {result}, which is not supported")
+    return result
+
+
+def _names(dtypes: Sequence[np.dtype]) -> str:
+    return ", ".join(dtype.name for dtype in dtypes)
+
+
+@cache
+def resolve(
+    ufunc: np.ufunc, dtypes: tuple[np.dtype | type, ...]
+) -> tuple[tuple[np.dtype, ...], tuple[np.dtype, ...]]:
+    """(dtypes that a ufunc computes in, dtypes of its outputs), by numpy's own promotion.
+
+    `int` and `float` in place of a dtype stand for Python's weak scalars. Raises ValueError where
+    numpy has no loop.
+    """
+    try:
+        found = ufunc.resolve_dtypes((*dtypes, *(None,) * ufunc.nout))
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    return found[: ufunc.nin], found[ufunc.nin :]
+
+
+def _cast(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    dtype = np.dtype(params["dtype"])
+    if not is_supported(dtype):
+        raise ValueError(f"cast: {dtype} is not supported")
+    return _single("cast", atoms).shape, dtype
+
+
+def _broadcast(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    atom, shape = _single("broadcast", atoms), tuple(params["shape"])
+    old = atom.shape
+    aligned = shape[len(shape) - len(old) :]
+    fits = len(old) <= len(shape) and all(a in (1, b) for a, b in zip(old, aligned, strict=True))
+    if not fits:
+        raise ValueError(f"broadcast: {type_text(atom)} does not broadcast to {shape}")
+    return shape, atom.dtype
+
+
+def _reshape(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    atom, shape = _single("reshape", atoms), tuple(params["shape"])
+    fits = min(shape, default=0) >= 0 and math.prod(shape) == math.prod(atom.shape)
+    if not fits:
+        raise ValueError(f"reshape: {type_text(atom)} does not have the size of {shape}")
+    return shape, atom.dtype
+
+
+def _transpose(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    atom, axes = _single("transpose", atoms), params["axes"]
+    if sorted(axes) != list(range(len(atom.shape))):
+        raise ValueError(f"transpose: {axes} is no permutation of the axes of {type_text(atom)}")
+    return tuple([atom.shape[axis] for axis in axes]), atom.dtype
+
+
+def _slice(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    atom = _single("slice", atoms)
+    starts, steps, shape = params["starts"], params["steps"], tuple(params["shape"])
+    if not len(starts) == len(steps) == len(shape) == len(atom.shape):
+        raise ValueError(f"slice: one start, step and extent per axis of {type_text(atom)}")
+    if 0 in steps:
+        raise ValueError(f"slice: a step is 0: {steps}")
+    if min(shape, default=0) < 0:
+        raise ValueError(f"slice: a negative extent: {shape}")
+    for axis, (extent, count) in enumerate(zip(atom.shape, shape, strict=True)):
+        first, last = starts[axis], starts[axis] + steps[axis] * (count - 1)
+        if count and not (0 <= first < extent and 0 <= last < extent):
+            raise ValueError(f"slice: {first}..{last} leaves axis {axis} of {type_text(atom)}")
+    return shape, atom.dtype
+
+
+def _windows(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    atom = _single("windows", atoms)
+    window_shape, axes = tuple(params["window_shape"]), params["axes"]
+    paired = len(window_shape) == len(axes) and all(0 <= axis < len(atom.shape) for axis in axes)
+    if not paired:
+        raise ValueError(f"windows: window {window_shape} over axes {axes} of {type_text(atom)}")
+    positions = list(atom.shape)
+    for axis, extent in zip(axes, window_shape, strict=True):
+        positions[axis] -= extent - 1
+        if extent < 0 or positions[axis] < 0:
+            raise ValueError(f"windows: {window_shape} does not fit into {type_text(atom)}")
+    return (*positions, *window_shape), atom.dtype
+
+
+def _pad(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    if len(atoms) != 2:
+        raise ValueError("pad: takes an array and a fill value")
+    atom, fill = atoms
+    before, after = params["before"], params["after"]
+    if fill.shape != () or fill.dtype != atom.dtype:
+        raise ValueError(f"pad: fills with {type_text(fill)}")
+    fits = len(before) == len(after) == len(atom.shape) and min((*before, *after), default=0) >= 0
+    if not fits:
+        raise ValueError(f"pad: {before} and {after} around {type_text(atom)}")
+    shape = tuple([a + n + b for a, n, b in zip(before, atom.shape, after, strict=True)])
+    return shape, atom.dtype
+
+
+def _concat(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    if not atoms:
+        raise ValueError("concat: takes at least one array")
+    first, axis = atoms[0], params["axis"]
+    if not 0 <= axis < len(first.shape):
+        raise ValueError(f"concat: axis {axis} of {type_text(first)}")
+    for atom in atoms[1:]:
+        if not _joins(first, atom, axis):
+            raise ValueError(f"concat: {type_text(first)} and {type_text(atom)}")
+    extent = sum(atom.shape[axis] for atom in atoms)
+    return (*first.shape[:axis], extent, *first.shape[axis + 1 :]), first.dtype
+
+
+def _joins(first: Atom, other: Atom, axis: int) -> bool:
+    same_rank = len(first.shape) == len(other.shape) and first.dtype == other.dtype
+    return same_rank and all(
+        axis == at or a == b
+        for at, (a, b) in enumerate(zip(first.shape, other.shape, strict=True))
+    )
+
+
+def _reduce(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    atom, op = _single("reduce", atoms), params["op"]
+    axes, dtype = params["axes"], np.dtype(params["dtype"])
+    if op not in REDUCE_OPS:
+        raise ValueError(f"reduce: there is no reduction {op}")
+    if list(axes) != sorted(set(axes)) or not all([0 <= axis < len(atom.shape) for axis in axes]):
+        raise ValueError(f"reduce: axes {axes} of {type_text(atom)}")
+    if dtype not in _reduced_dtypes(op, atom.dtype):
+        raise ValueError(f"reduce: {op} of {atom.dtype} to {dtype}")
+    if op in ("argmax", "argmin") and len(axes) != 1:
+        raise ValueError(f"reduce: {op} over axes {axes}, not over one")
+    if op in _WITHOUT_START and not all([atom.shape[axis] for axis in axes]):
+        raise ValueError(f"reduce: {op} of nothing: axes {axes} of {type_text(atom)}")
+    return tuple([n for axis, n in enumerate(atom.shape) if axis not in axes]), dtype
+
+
+def _reduced_dtypes(op: str, dtype: np.dtype) -> Sequence[np.dtype]:
+    """The output dtypes that a reduction of this dtype may have."""
+    if op in ("any", "all"):
+        return (BOOL,) if dtype == BOOL else ()
+    if op in ("argmax", "argmin"):
+        return (INT64,)
+    if op in ("max", "min"):
+        return (dtype,)
+    return SUPPORTED
+
+
+def _contract(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    if len(atoms) != 2:
+        raise ValueError(f"contract: takes two arrays, got {len(atoms)}")
+    a, b = atoms
+    if a.dtype != b.dtype:
+        raise ValueError(f"contract: {type_text(a)} and {type_text(b)}")
+    if params["via"] not in CONTRACT_FUNCTIONS:
+        raise ValueError(f"contract: via {params['via']}")
+    lhs, rhs, out = params["lhs"], params["rhs"], params["out"]
+    extents: dict[int, int] = {}
+    _label(extents, a, lhs)
+    _label(extents, b, rhs)
+    for labels in (lhs, rhs, out):
+        if len(set(labels)) != len(labels):
+            raise ValueError(f"contract: a label twice in {labels}")
+    if not extents.keys() >= set(out):
+        raise ValueError(f"contract: {out} has labels that no operand has")
+    if not set(out) >= set(lhs) ^ set(rhs):
+        raise ValueError(f"contract: {lhs}, {rhs} -> {out} sums over a label of one operand")
+    return tuple([extents[label] for label in out]), a.dtype
+
+
+def _label(extents: dict[int, int], atom: Atom, labels: Sequence[int]) -> None:
+    """Notes the extent of each label of an operand."""
+    if len(labels) != len(atom.shape):
+        raise ValueError(f"contract: labels {labels} for {type_text(atom)}")
+    for label, extent in zip(labels, atom.shape, strict=True):
+        if extents.setdefault(label, extent) != extent:
+            raise ValueError(f"contract: label {label} is both {extents[label]} and {extent}")
+
+
+RULES: dict[Primitive, Callable[[Sequence[Atom], Mapping[str, Any]], Type]] = {
+    p.elementwise: _elementwise,
+    p.cast: _cast,
+    p.broadcast: _broadcast,
+    p.reshape: _reshape,
+    p.transpose: _transpose,
+    p.slice_: _slice,
+    p.windows: _windows,
+    p.pad: _pad,
+    p.concat: _concat,
+    p.reduce: _reduce,
+    p.contract: _contract,
+}

@@ -1,0 +1,277 @@
+"""The graph without what computes nothing new: views of views, repeated and unused equations.
+
+Values stay the same bit for bit: no arithmetic is touched, only which equations there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
+
+
+def simplify(graph: Graph) -> Graph:
+    """An equivalent graph, in one pass forwards and one backwards.
+
+    - A view of a view of the same kind is one view; a view that changes nothing, a pad by nothing,
+      a cast to the own dtype and a concat of one array are the array itself.
+    - A view of a stretched scalar is a stretched scalar; where an elementwise equation has another
+      array operand, a stretched `Literal` is the `Literal`.
+    - Equal equations of equal operands are one; `Literal`s are equal by dtype and bytes.
+    - Equations that no output needs are gone.
+
+    Inputs stay, used or not. A value that several variables of the user hold has the name of the
+    first; one that had none takes the name of what was merged into it. Two outputs can become the
+    same variable, and an output can become an input.
+    """
+    state = _State()
+    for eqn in graph.eqns:
+        _visit(state, eqn)
+    outputs = tuple([state.resolve(atom) for atom in graph.outputs])
+    return _without_unused(graph, state, outputs)
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known after some equations."""
+
+    eqns: list[Eqn] = field(default_factory=list)
+    producers: dict[Atom, Eqn] = field(default_factory=dict)  # of all but inputs
+    replaced: dict[Atom, Atom] = field(default_factory=dict)  # by what came before
+    known: dict[tuple[Any, ...], Var] = field(default_factory=dict)  # equation key → its output
+    renamed: dict[Var, Eqn] = field(default_factory=dict)  # to the output of this equation
+
+    def resolve(self, atom: Atom) -> Atom:
+        return self.replaced.get(atom, atom)
+
+    def producer(self, atom: Atom, primitive: Primitive) -> Eqn | None:
+        """The equation that defines the atom, if it is of this primitive."""
+        eqn = self.producers.get(atom)
+        return eqn if eqn is not None and eqn.primitive is primitive else None
+
+
+def _visit(state: _State, eqn: Eqn) -> None:
+    inputs = tuple([state.resolve(atom) for atom in eqn.inputs])
+    if any([new is not old for new, old in zip(inputs, eqn.inputs, strict=True)]):
+        eqn = _changed(eqn, inputs=inputs)
+    rule = RULES.get(eqn.primitive)
+    result = rule(state, eqn) if rule else eqn
+    if isinstance(result, Eqn):
+        key = _key(result)
+        found = state.known.setdefault(key, result.output)
+        if found is result.output:
+            state.eqns.append(result)
+            state.producers[found] = result
+            return
+        result = found
+    _replace(state, eqn, result)
+
+
+def _replace(state: _State, eqn: Eqn, atom: Atom) -> None:
+    """Readers of the equation's output read `atom`, which inherits its name if it has none."""
+    state.replaced[eqn.output] = atom
+    if isinstance(atom, Literal) or atom.name is not None or eqn.output.name is None:
+        return
+    if atom in state.producers:
+        state.renamed.setdefault(atom, eqn)
+
+
+def _changed(
+    eqn: Eqn,
+    primitive: Primitive | None = None,
+    inputs: tuple[Atom, ...] | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> Eqn:
+    return Eqn(
+        primitive or eqn.primitive,
+        eqn.inputs if inputs is None else inputs,
+        eqn.params if params is None else params,
+        eqn.output,
+        eqn.source,
+    )
+
+
+def _key(eqn: Eqn) -> tuple[Any, ...]:
+    """Equal for equations that compute the same."""
+    params = eqn.params
+    names = p.PARAMETERS[eqn.primitive]
+    return (eqn.primitive.name, *[params[name] for name in names], *map(_atom_key, eqn.inputs))
+
+
+def _atom_key(atom: Atom) -> Any:
+    return (atom.dtype, atom.value.tobytes()) if isinstance(atom, Literal) else atom
+
+
+def _without_unused(graph: Graph, state: _State, outputs: tuple[Atom, ...]) -> Graph:
+    needed: set[Atom] = set(outputs)
+    kept: list[Eqn] = []
+    for eqn in reversed(state.eqns):
+        if eqn.output in needed:
+            needed.update(eqn.inputs)
+            kept.append(eqn)
+    kept.reverse()
+    if not state.renamed:
+        return Graph(graph.name, graph.inputs, tuple(kept), outputs)
+    return _with_names(graph, state.renamed, kept, outputs)
+
+
+def _with_names(
+    graph: Graph, renamed: Mapping[Var, Eqn], eqns: list[Eqn], outputs: tuple[Atom, ...]
+) -> Graph:
+    new: dict[Atom, Atom] = {}
+    for var, eqn in renamed.items():
+        new[var] = Var(var.shape, var.dtype, eqn.output.name)
+    named = [_with_vars(eqn, new, renamed) for eqn in eqns]
+    inputs = graph.inputs
+    return Graph(graph.name, inputs, tuple(named), tuple([new.get(atom, atom) for atom in outputs]))
+
+
+def _with_vars(eqn: Eqn, new: Mapping[Atom, Atom], renamed: Mapping[Var, Eqn]) -> Eqn:
+    inputs = tuple([new.get(atom, atom) for atom in eqn.inputs])
+    output, named_by = new.get(eqn.output, eqn.output), renamed.get(eqn.output)
+    assert isinstance(output, Var)
+    source = named_by.source if named_by is not None and named_by.source else eqn.source
+    return Eqn(eqn.primitive, inputs, eqn.params, output, source)
+
+
+# What an equation is: an earlier value, or an equation with the same output.
+Result = Atom | Eqn
+
+
+def _elementwise(state: _State, eqn: Eqn) -> Result:
+    scalars = [_stretched_literal(state, atom) for atom in eqn.inputs]
+    arrays = [
+        atom
+        for atom, scalar in zip(eqn.inputs, scalars, strict=True)
+        if scalar is None and isinstance(atom, Var)
+    ]
+    if not arrays or not any(scalars):
+        return eqn
+    pairs = zip(scalars, eqn.inputs, strict=True)
+    return _changed(eqn, inputs=tuple([scalar or atom for scalar, atom in pairs]))
+
+
+def _stretched_literal(state: _State, atom: Atom) -> Literal | None:
+    """The literal that an array is filled with."""
+    scalar = _stretched_scalar(state, atom)
+    return scalar if isinstance(scalar, Literal) else None
+
+
+def _stretched_scalar(state: _State, atom: Atom) -> Atom | None:
+    """The value of shape () that an array is filled with."""
+    inner = state.producer(atom, p.broadcast)
+    return inner.inputs[0] if inner and inner.inputs[0].shape == () else None
+
+
+def _cast(state: _State, eqn: Eqn) -> Result:
+    operand = eqn.inputs[0]
+    if operand.dtype == eqn.params["dtype"]:
+        return operand
+    if isinstance(operand, Literal) and _always_defined(operand.dtype, eqn.output.dtype):
+        with np.errstate(all="ignore"):
+            return Literal(operand.value.astype(eqn.output.dtype))
+    return eqn
+
+
+def _always_defined(old: np.dtype, new: np.dtype) -> bool:
+    """Whether each value has a conversion that all machines agree on."""
+    return old.kind != "f" or new.kind in "fb"
+
+
+def _broadcast(state: _State, eqn: Eqn) -> Result:
+    operand, shape = eqn.inputs[0], eqn.params["shape"]
+    if operand.shape == shape:
+        return operand
+    inner = state.producer(operand, p.broadcast) or state.producer(operand, p.reshape)
+    if inner is None or not _prepends_ones(inner):
+        return eqn
+    return _broadcast(state, _changed(eqn, inputs=inner.inputs))
+
+
+def _prepends_ones(eqn: Eqn) -> bool:
+    """Whether a broadcast of the equation's output is the same broadcast of its input."""
+    old, new = eqn.inputs[0].shape, eqn.output.shape
+    prepended = len(new) - len(old)
+    return eqn.primitive is p.broadcast or (
+        prepended >= 0 and new[prepended:] == old and math.prod(new[:prepended]) == 1
+    )
+
+
+def _view(rule: Callable[[_State, Eqn], Result]) -> Callable[[_State, Eqn], Result]:
+    """A rule for views that only move elements: a stretched scalar stays a stretched scalar."""
+
+    def apply(state: _State, eqn: Eqn) -> Result:
+        scalar = _stretched_scalar(state, eqn.inputs[0])
+        if scalar is None:
+            return rule(state, eqn)
+        params = {"shape": eqn.output.shape}
+        return _broadcast(state, _changed(eqn, p.broadcast, (scalar,), params))
+
+    return apply
+
+
+def _reshape(state: _State, eqn: Eqn) -> Result:
+    operand = eqn.inputs[0]
+    inner = state.producer(operand, p.reshape)
+    if inner is not None:
+        operand = inner.inputs[0]
+        eqn = _changed(eqn, inputs=(operand,))
+    return operand if operand.shape == eqn.params["shape"] else eqn
+
+
+def _transpose(state: _State, eqn: Eqn) -> Result:
+    operand, axes = eqn.inputs[0], eqn.params["axes"]
+    inner = state.producer(operand, p.transpose)
+    if inner is not None:
+        operand = inner.inputs[0]
+        axes = tuple([inner.params["axes"][axis] for axis in axes])
+        eqn = _changed(eqn, inputs=(operand,), params={"axes": axes})
+    return operand if axes == tuple(range(len(axes))) else eqn
+
+
+def _slice(state: _State, eqn: Eqn) -> Result:
+    operand, starts, steps = eqn.inputs[0], eqn.params["starts"], eqn.params["steps"]
+    shape = eqn.params["shape"]
+    inner = state.producer(operand, p.slice_)
+    if inner is not None:
+        operand = inner.inputs[0]
+        first, by = inner.params["starts"], inner.params["steps"]
+        starts = tuple([f + b * start for f, b, start in zip(first, by, starts, strict=True)])
+        steps = tuple([b * step for b, step in zip(by, steps, strict=True)])
+    starts = tuple([start if n else 0 for start, n in zip(starts, shape, strict=True)])
+    steps = tuple([step if n > 1 else 1 for step, n in zip(steps, shape, strict=True)])
+    if operand.shape == shape and all([step == 1 for step in steps]):
+        return operand
+    params = {"starts": starts, "steps": steps, "shape": shape}
+    return _changed(eqn, inputs=(operand,), params=params)
+
+
+def _windows(state: _State, eqn: Eqn) -> Result:
+    return eqn if eqn.params["axes"] else eqn.inputs[0]
+
+
+def _pad(state: _State, eqn: Eqn) -> Result:
+    return eqn if any(eqn.params["before"] + eqn.params["after"]) else eqn.inputs[0]
+
+
+def _concat(state: _State, eqn: Eqn) -> Result:
+    return eqn if len(eqn.inputs) > 1 else eqn.inputs[0]
+
+
+RULES: dict[Primitive, Callable[[_State, Eqn], Result]] = {
+    p.elementwise: _elementwise,
+    p.cast: _cast,
+    p.broadcast: _broadcast,
+    p.reshape: _view(_reshape),
+    p.transpose: _view(_transpose),
+    p.slice_: _view(_slice),
+    p.windows: _view(_windows),
+    p.pad: _pad,
+    p.concat: _concat,
+}

@@ -1,0 +1,1 @@
+"""The third level: loop nests over flat buffers, one step above C."""

@@ -1,0 +1,110 @@
+"""The meaning of loop nests: every statement run as it stands, one element at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyfuse.graph.numerics import Numerics
+from tinyfuse.loops.ir import Alloc, Buffer, For, If, Let, Local, Loops, Statement
+from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op
+from tinyfuse.stage.index import Affine, Axis, Quotient
+
+
+def interpret_loops(loops: Loops, arrays: Sequence[np.ndarray], numerics: Numerics) -> list[np.ndarray]:
+    """The outputs, flat, of a program on its inputs.
+
+    arrays: one for each input, of its size, in C order. Scratch starts out as a pattern that no
+    result may depend on.
+    """
+    memory = {b: np.ascontiguousarray(a).reshape(-1) for b, a in zip(loops.inputs, arrays, strict=True)}
+    for buffer in (*loops.outputs, *(buffer for buffer, _ in loops.scratch)):
+        memory[buffer] = undefined(buffer)
+    with np.errstate(all="ignore"):
+        for kernel in loops.kernels:
+            _Run(memory, numerics).block(kernel.body)
+    return [memory[buffer] for buffer in loops.outputs]
+
+
+def undefined(buffer: Buffer) -> np.ndarray:
+    """Memory of a buffer before anything is stored: bytes that make a wrong read show."""
+    if buffer.dtype == np.bool_:
+        return np.zeros(buffer.size, np.bool_)
+    return np.full(buffer.nbytes, 0xA5, np.uint8).view(buffer.dtype)
+
+
+class _Run:
+    def __init__(self, memory: dict[Buffer, np.ndarray], numerics: Numerics):
+        self.memory, self.numerics = memory, numerics
+        self.counters: dict[str, int] = {}
+        self.locals: dict[Local, np.generic] = {}
+
+    def block(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
+            self.statement(statement)
+
+    def statement(self, node: Statement) -> None:
+        if isinstance(node, For):
+            start = node.variable.start
+            for position in range(start, start + node.variable.extent):
+                self.counters[node.variable.name] = position
+                self.block(node.body)
+        elif isinstance(node, If):
+            self.block(node.then if self.test(node.test) else node.otherwise)
+        elif isinstance(node, Let):
+            self.locals[node.local] = self.value(node.value, {})
+        elif isinstance(node, Alloc):
+            self.memory[node.buffer] = undefined(node.buffer)
+        else:
+            value = self.value(node.value, {})
+            self.memory[node.buffer][self.index(node.position)] = value
+
+    def value(self, node: Expr, known: dict[int, np.generic]) -> np.generic:
+        """The value of an expression; shared parts once, and of a select only the chosen branch."""
+        if id(node) not in known:
+            known[id(node)] = self._value(node, known)
+        return known[id(node)]
+
+    def _value(self, node: Expr, known: dict[int, np.generic]) -> np.generic:
+        if isinstance(node, Const):
+            return node.value
+        if isinstance(node, Local):
+            return self.locals[node]
+        if isinstance(node, Load):
+            position = self.index(node.indices[0])
+            assert position >= 0, f"{node.source.name}[{position}]"
+            return self.memory[node.source][position]
+        if isinstance(node, Index):
+            return np.int64(self.index(node.index))
+        if isinstance(node, IndexTest):
+            return np.bool_(self.test(node))
+        if isinstance(node, Cast):
+            return self.numerics.cast(self.value(node.operand, known), node.dtype)[()]
+        assert isinstance(node, Op)
+        return self.operation(node, known)
+
+    def operation(self, node: Op, known: dict[int, np.generic]) -> np.generic:
+        if node.name == "select":
+            return self.value(node.operands[1 if self.value(node.operands[0], known) else 2], known)
+        values = [self.value(operand, known) for operand in node.operands]
+        if node.name == "fma":
+            return self.numerics.fma(*values)[()]
+        return self.numerics.scalar(node.name, values, node.dtype)[()]
+
+    def test(self, test: IndexTest) -> bool:
+        index = self.index(test.index)
+        return (test.low is None or index >= test.low) and (test.high is None or index < test.high)
+
+    def index(self, index: Affine) -> int:
+        total = index.constant
+        for term, coefficient in index.terms:
+            total += coefficient * self.term(term)
+        return total
+
+    def term(self, term: object) -> int:
+        if isinstance(term, Axis):
+            return self.counters[term.name]
+        inner = self.index(term.index)  # type: ignore[attr-defined]
+        divisor = term.divisor  # type: ignore[attr-defined]
+        return inner // divisor if isinstance(term, Quotient) else inner % divisor

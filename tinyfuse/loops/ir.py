@@ -1,0 +1,149 @@
+"""Loop nests: statements over flat buffers, in the order they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tinyfuse.stage.expr import Expr, IndexTest
+from tinyfuse.stage.index import Affine, Axis
+
+if TYPE_CHECKING:
+    from tinyfuse.source import Source
+
+
+class Scope(Enum):
+    """Where a buffer lives: the caller's arrays, the scratch memory, or inside one kernel."""
+
+    ARGUMENT = "argument"
+    SCRATCH = "scratch"
+    STACK = "stack"
+    REGISTER = "register"  # one element
+
+
+class LoopKind(Enum):
+    SERIAL = "serial"
+    PARALLEL = "parallel"
+    VECTOR = "vector"
+    UNROLL = "unroll"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Buffer:
+    """`size` elements of one dtype."""
+
+    name: str
+    dtype: np.dtype
+    size: int
+    scope: Scope
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def __repr__(self) -> str:
+        return f"<buffer {self.name}>"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Local(Expr):
+    """A scalar that a `Let` before it in the same block or an outer one has named."""
+
+    name: str
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class For:
+    """Runs the body for every value of the variable, in ascending order unless parallel."""
+
+    variable: Axis
+    kind: LoopKind
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class If:
+    """A choice between the parts of a parallel loop that differ (edges, tails)."""
+
+    test: IndexTest
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Let:
+    """Names a scalar for the rest of the block."""
+
+    local: Local
+    value: Expr
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Alloc:
+    """Makes a buffer of the kernel for the rest of the block, its elements undefined."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Store:
+    """`buffer[position] = value`."""
+
+    buffer: Buffer
+    position: Affine
+    value: Expr
+
+
+Statement = For | If | Let | Alloc | Store
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kernel:
+    """One loop nest: one C function.
+
+    stages: the names of the stages it computes, inlined ones too. A parallel kernel is one
+    parallel loop; `grain` is the least number of its steps that a thread takes at a time.
+    """
+
+    name: str
+    body: tuple[Statement, ...]
+    stages: tuple[str, ...]
+    sources: tuple[Source, ...] = ()
+    grain: int = 1
+
+    @property
+    def parallel(self) -> For | None:
+        """The loop that threads share, where there is one."""
+        first = self.body[0] if len(self.body) == 1 else None
+        return first if isinstance(first, For) and first.kind is LoopKind.PARALLEL else None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Loops:
+    """A program: kernels in the order they run. Offsets are bytes into the scratch memory."""
+
+    name: str
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    kernels: tuple[Kernel, ...]
+    scratch: tuple[tuple[Buffer, int], ...] = ()
+    scratch_bytes: int = 0
+
+
+def children(statement: Statement) -> tuple[Statement, ...]:
+    """The statements directly inside one."""
+    if isinstance(statement, For):
+        return statement.body
+    return statement.then + statement.otherwise if isinstance(statement, If) else ()
+
+
+def walk_statements(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """Every statement, outer before inner, in order."""
+    for statement in statements:
+        yield statement
+        yield from walk_statements(children(statement))

@@ -1,0 +1,47 @@
+"""Copies of statements with their indices or values replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tinyfuse.loops.ir import For, If, Let, Statement, Store, walk_statements
+from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, substitute, walk
+from tinyfuse.stage.index import Affine, Axis
+
+
+def substitute_axes(statements: Sequence[Statement], values: Mapping[Axis, Affine]) -> tuple[Statement, ...]:
+    """A copy with loop variables replaced in all indices."""
+    return tuple(_substituted(statement, values) for statement in statements)
+
+
+def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
+    if isinstance(node, For):
+        return For(node.variable, node.kind, substitute_axes(node.body, values))
+    if isinstance(node, If):
+        test = IndexTest(node.test.index.substitute(values), node.test.low, node.test.high)
+        return If(test, substitute_axes(node.then, values), substitute_axes(node.otherwise, values))
+    if isinstance(node, Let):
+        return Let(node.local, substitute(node.value, values))
+    if isinstance(node, Store):
+        return Store(node.buffer, node.position.substitute(values), substitute(node.value, values))
+    return node
+
+
+def values_of(statement: Statement) -> tuple[Expr, ...]:
+    """The scalar expressions directly in a statement."""
+    if isinstance(statement, (Let, Store)):
+        return (statement.value,)
+    return (statement.test,) if isinstance(statement, If) else ()
+
+
+def indices_of(statements: Sequence[Statement]) -> Iterator[Affine]:
+    """Every index in the statements: addresses, tests, indices used as values."""
+    for statement in walk_statements(statements):
+        if isinstance(statement, Store):
+            yield statement.position
+        for value in values_of(statement):
+            for node in walk(value):
+                if isinstance(node, Load):
+                    yield from node.indices
+                elif isinstance(node, (Index, IndexTest)):
+                    yield node.index

@@ -1,0 +1,1 @@
+"""From stages and a schedule to loop nests."""

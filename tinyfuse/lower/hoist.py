@@ -1,0 +1,45 @@
+"""Named scalars that do not change within a loop move in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinyfuse.loops.ir import Buffer, For, If, Let, Local, LoopKind, Statement, Store, walk_statements
+from tinyfuse.lower.point import axes_of
+from tinyfuse.stage.expr import Load, walk
+
+
+def hoist(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Move each invariant `Let` out of as many loops as possible; parallel loops keep theirs."""
+    return tuple(moved for statement in statements for moved in _hoisted(statement))
+
+
+def _hoisted(node: Statement) -> list[Statement]:
+    if isinstance(node, If):
+        return [If(node.test, hoist(node.then), hoist(node.otherwise))]
+    if not isinstance(node, For):
+        return [node]
+    body = hoist(node.body)
+    if node.kind is LoopKind.PARALLEL:
+        return [For(node.variable, node.kind, body)]
+    written = {s.buffer for s in walk_statements(body) if isinstance(s, Store)}
+    outside: list[Statement] = []
+    inside: list[Statement] = []
+    locals_inside: set[Local] = set()
+    for statement in body:
+        if isinstance(statement, Let) and _invariant(statement, node, written, locals_inside):
+            outside.append(statement)
+            continue
+        if isinstance(statement, Let):
+            locals_inside.add(statement.local)
+        inside.append(statement)
+    return [*outside, For(node.variable, node.kind, tuple(inside))]
+
+
+def _invariant(let: Let, loop: For, written: set[Buffer], locals_inside: set[Local]) -> bool:
+    return not any(
+        node in locals_inside
+        or loop.variable in axes_of(node)
+        or (isinstance(node, Load) and node.source in written)
+        for node in walk(let.value)
+    )

@@ -1,0 +1,438 @@
+"""Lowering: stages and a schedule become loop nests.
+
+Everything rests on ranges: for each axis of a stage an affine base and a constant extent. Opening a
+loop narrows one range; a point is reached when every extent is 1; the region that a producer must
+cover is the image of its consumer's ranges under the consumer's index expressions. Where an index
+test (padding, concatenation, the tail of a blocked sum) changes within a loop, the loop is cut
+there, so that the test is decided in each part; where the loop is further out, an If chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tinyfuse.errors import ScheduleError
+from tinyfuse.loops.ir import (
+    Alloc,
+    Buffer,
+    For,
+    If,
+    Kernel,
+    Loops,
+    LoopKind,
+    Scope,
+    Statement,
+    Store,
+)
+from tinyfuse.lower.bounds import Range, changes, excluded, image, whole
+from tinyfuse.lower.collapse import collapse
+from tinyfuse.lower.grain import grain
+from tinyfuse.lower.hoist import hoist
+from tinyfuse.lower.point import Point
+from tinyfuse.lower.reads import Reads, reads_of
+from tinyfuse.lower.scratch import plan_scratch
+from tinyfuse.machine import Machine
+from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.stage.expr import Const, Expr, IndexTest, Load, Op
+from tinyfuse.stage.index import Affine, Axis, IndexLike, affine
+from tinyfuse.stage.ir import Order, Stage
+
+# A loop whose tests change more often than this is not cut: its tests run.
+MAX_PIECES = 8
+
+Ranges = Mapping[Axis, Range]
+Leaf = Callable[[Ranges], list[Statement]]
+
+
+def lower(schedule: Schedule, machine: Machine) -> Loops:
+    """The loop nests of a scheduled program, one kernel for each stage computed at the root."""
+    return _Lowering(schedule, machine).program()
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a region of a stage lies: element `origin` is first, the last axis is contiguous."""
+
+    buffer: Buffer
+    origin: tuple[Affine, ...]
+    extents: tuple[int, ...]
+
+    def position(self, indices: Sequence[Affine]) -> Affine:
+        flat, stride = Affine(), 1
+        for index, start, extent in zip(
+            reversed(indices), reversed(self.origin), reversed(self.extents), strict=True
+        ):
+            if extent != 1:
+                flat = (index - start) * stride + flat
+            stride *= extent
+        return flat
+
+    def load(self, indices: Sequence[Affine]) -> Load:
+        return Load(self.buffer, (self.position(indices),))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A run of steps of a loop, first <= counter < stop; `variable` is None for a single step.
+
+    test: the variable of a loop further out whose value decides whether this piece runs.
+    """
+
+    range: Range
+    first: int
+    stop: int
+    variable: Axis | None = None
+    test: Axis | None = None
+
+
+class _Names:
+    """Names of loop variables and locals, unique within the nest around them."""
+
+    def __init__(self, reserved: set[str]):
+        self.reserved = reserved
+        self.active: list[str] = []
+
+    def fresh(self, base: str) -> str:
+        name, count = base, 0
+        while name in self.active or name in self.reserved:
+            count += 1
+            name = f"{base}_{count}"
+        self.active.append(name)
+        return name
+
+
+class _Lowering:
+    def __init__(self, schedule: Schedule, machine: Machine):
+        self.schedule, self.machine = schedule, machine
+        self.stages = schedule.stages
+        self.storage: dict[Stage, Storage] = {}
+        self.reads: dict[Stage, Reads] = {}
+        self.attachments: dict[Stage, list[Stage]] = {}
+        # An inlined stage names a local, a stored one its buffer.
+        self.stored = [s for s in self.stages.stages if not schedule[s].inlined]
+        self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
+        self.names = _Names(self.reserved)
+        self.loop_stack: list[Axis] = []
+
+    def program(self) -> Loops:
+        self._read()
+        buffers = self._root_buffers()
+        roots = [s for s in self.stored if not self.schedule[s].compute_at and _size(s)]
+        kernels = tuple(self._kernel(stage) for stage in roots)
+        scratch, scratch_bytes = plan_scratch(kernels, [b for b in buffers if b.scope is Scope.SCRATCH])
+        return Loops(
+            self.stages.name,
+            tuple(self.storage[s].buffer for s in self.stages.inputs),
+            tuple(self.storage[s].buffer for s in self.stages.outputs),
+            kernels,
+            scratch,
+            scratch_bytes,
+        )
+
+    def _read(self) -> None:
+        for stage in self.stored:
+            self.reads[stage] = reads_of(self.schedule, stage)
+            site = self.schedule[stage].compute_at
+            if site:
+                self.attachments.setdefault(site.stage, []).append(stage)
+
+    def _root_buffers(self) -> list[Buffer]:
+        buffers = []
+        arguments = {*self.stages.inputs, *self.stages.outputs}
+        for stage in (*self.stages.inputs, *self.stored):
+            if stage.is_input or not self.schedule[stage].compute_at:
+                scope = Scope.ARGUMENT if stage in arguments else Scope.SCRATCH
+                region = {axis: whole(axis) for axis in stage.axes}
+                buffers.append(self._store_region(stage, scope, region))
+        return buffers
+
+    def _store_region(self, stage: Stage, scope: Scope, region: Ranges) -> Buffer:
+        extents = tuple(region[axis].extent for axis in stage.axes)
+        size = 1
+        for extent in extents:
+            size *= extent
+        buffer = Buffer(stage.name, stage.dtype, size, scope)
+        self.storage[stage] = Storage(buffer, tuple(region[a].base for a in stage.axes), extents)
+        return buffer
+
+    def _kernel(self, stage: Stage) -> Kernel:
+        self.names = _Names(self.reserved)
+        body = hoist(collapse(self._produce(stage, {axis: whole(axis) for axis in stage.axes})))
+        computed = self._computed(stage)
+        sources = tuple(dict.fromkeys(source for s in computed for source in s.sources))
+        name = f"{self.stages.name}_{stage.name}"
+        return Kernel(name, body, tuple(s.name for s in computed), sources, grain(body))
+
+    def _computed(self, stage: Stage) -> list[Stage]:
+        """All stages that a nest computes, producers first."""
+        found = {stage: None}
+        pending = [stage]
+        while pending:
+            inner = pending.pop()
+            found.update(dict.fromkeys(self.reads[inner].inlined))
+            for producer in self.attachments.get(inner, ()):
+                found[producer] = None
+                pending.append(producer)
+        return [s for s in self.stages.stages if s in found]
+
+    # --- one stage --------------------------------------------------------------------------------
+
+    def _produce(self, stage: Stage, region: Ranges) -> list[Statement]:
+        """Statements that compute a region of a stage into its storage."""
+        ranges = {**region, **{axis: whole(axis) for axis in stage.reduce_axes}}
+        loops = self.schedule[stage].loops
+        reduced = [place for place, loop in enumerate(loops) if loop.axis in stage.reduce_axes]
+        attached = self._attached(stage, None, ranges)
+        if not reduced:
+            return attached + self._nest(stage, loops, ranges, lambda point: self._element(stage, point))
+        depth = reduced[0]
+        combine = self._chain if stage.order is Order.SERIAL else self._tree
+        return attached + self._nest(
+            stage, loops[:depth], ranges, lambda inner: combine(stage, loops[depth:], inner)
+        )
+
+    def _element(self, stage: Stage, ranges: Ranges) -> list[Statement]:
+        position = self._position(stage, ranges)
+        return self._computation(stage, ranges, self.storage[stage].buffer, position)
+
+    def _chain(self, stage: Stage, loops: Sequence[Loop], ranges: Ranges) -> list[Statement]:
+        """Initialize and update in ascending order; a single element is kept in a register."""
+        assert stage.init is not None
+        start = Const(stage.init)
+        free = [loop for loop in loops if loop.axis not in stage.reduce_axes]
+        if any(ranges[loop.axis].extent > 1 for loop in free):
+            buffer = self.storage[stage].buffer
+
+            def initialize(point: Ranges) -> list[Statement]:
+                return [Store(buffer, self._position(stage, point), start)]
+
+            def update(point: Ranges) -> list[Statement]:
+                return self._computation(stage, point, buffer, self._position(stage, point))
+
+            return self._nest(stage, free, ranges, initialize, bare=True) + self._nest(
+                stage, loops, ranges, update
+            )
+        register = Buffer(self.names.fresh(f"{stage.name}_acc"), stage.dtype, 1, Scope.REGISTER)
+        total, zero = Load(register, (Affine(),)), Affine()
+        return [
+            Alloc(register),
+            Store(register, zero, start),
+            *self._nest(stage, loops, ranges, lambda p: self._computation(stage, p, register, zero)),
+            Store(self.storage[stage].buffer, self._position(stage, ranges), total),
+        ]
+
+    def _computation(
+        self, stage: Stage, ranges: Ranges, buffer: Buffer, position: Affine
+    ) -> list[Statement]:
+        """Store the value of the stage's body at a point, unless it is what stands there already."""
+        mark = len(self.names.active)
+        target = Load(buffer, (position,))
+        innermost = self.loop_stack[-1] if self.loop_stack else None
+        point = Point(self.schedule, self._address, self.names.fresh, innermost)
+        value = point.value(stage, {axis: r.base for axis, r in ranges.items()}, target)
+        del self.names.active[mark:]
+        return [] if value is target else [*point.lets, Store(buffer, position, value)]
+
+    def _address(self, load: Load) -> Load:
+        return self.storage[load.source].load(load.indices)
+
+    def _position(self, stage: Stage, ranges: Ranges) -> Affine:
+        return self.storage[stage].position([ranges[axis].base for axis in stage.axes])
+
+    # --- trees ------------------------------------------------------------------------------------
+
+    def _tree(self, stage: Stage, loops: Sequence[Loop], ranges: Ranges) -> list[Statement]:
+        """Combine pairs in place, round after round; the first element is the result."""
+        body, axis = stage.body, stage.reduce_axes[0]
+        assert isinstance(body, Op) and isinstance(body.operands[1], Load)
+        load, free = body.operands[1], [loop for loop in loops if loop.axis is not axis]
+        source = self.storage[load.source]
+
+        def at(point: Ranges, place: IndexLike) -> Load:
+            values = {**{a: r.base for a, r in point.items()}, axis: affine(place)}
+            return source.load([index.substitute(values) for index in load.indices])
+
+        statements: list[Statement] = []
+        for count, step, distance in _rounds(stage.order, axis.extent):
+            mark = len(self.names.active)
+            pair = Axis(self.names.fresh(axis.name), count) if count > 1 else None
+            near = affine(pair) * step if pair else Affine()
+
+            def combine(point: Ranges, near: Affine = near, distance: int = distance) -> list[Statement]:
+                left, right = at(point, near), at(point, near + distance)
+                value = Op(body.name, (left, right), body.dtype)
+                return [Store(source.buffer, left.indices[0], value)]
+
+            inner = self._nest(stage, free, ranges, combine, bare=True)
+            kind = LoopKind.SERIAL if free else LoopKind.VECTOR
+            statements += [For(pair, kind, tuple(inner))] if pair else inner
+            del self.names.active[mark:]
+
+        def result(point: Ranges) -> list[Statement]:
+            return [Store(self.storage[stage].buffer, self._position(stage, point), at(point, 0))]
+
+        return statements + self._nest(stage, free, ranges, result, bare=True)
+
+    # --- loops ------------------------------------------------------------------------------------
+
+    def _nest(
+        self, stage: Stage, loops: Sequence[Loop], ranges: Ranges, leaf: Leaf, bare: bool = False
+    ) -> list[Statement]:
+        """Open the loops one after the other and put leaf(ranges) inside the last.
+
+        bare: the leaf runs no body, so nothing is attached and no test is met.
+        """
+        if not loops:
+            return leaf(ranges)
+        loop, rest = loops[0], loops[1:]
+        mark = len(self.names.active)
+        pieces = self._pieces(stage, loop, ranges, bare)
+        bodies = []
+        for piece in pieces:
+            inner = {**ranges, loop.axis: piece.range}
+            if piece.variable:
+                self.loop_stack.append(piece.variable)
+            body = [] if bare else self._attached(stage, loop, inner)
+            body += self._nest(stage, rest, inner, leaf, bare)
+            if piece.variable:
+                self.loop_stack.pop()
+            bodies.append(body)
+        del self.names.active[mark:]
+        return _assembled(loop, pieces, bodies)
+
+    def _pieces(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[_Piece]:
+        """Cut a loop into runs of steps of one extent in which every test that can be is decided."""
+        range_ = ranges[loop.axis]
+        if loop.step > 1:
+            return self._steps(loop, range_)
+        if loop.kind is LoopKind.UNROLL:
+            return [_Piece(Range(range_.base + s, 1), s, s + 1) for s in range(range_.extent)]
+        cuts = [] if bare else self._cuts(stage, loop.axis, ranges)
+        if range_.base.is_constant:
+            name = self.names.fresh(loop.axis.name) if range_.extent > 1 else ""
+            start = range_.base.constant
+            return [_run(name, low, high) for low, high in _parts(start, start + range_.extent, cuts)]
+        if range_.extent == 1:
+            return _choices(range_.base, cuts)
+        variable = Axis(self.names.fresh(loop.axis.name), range_.extent)
+        return [_Piece(Range(range_.base + variable, 1), 0, range_.extent, variable)]
+
+    def _cuts(self, stage: Stage, axis: Axis, ranges: Ranges) -> list[int]:
+        """Where along an axis the conditions in the stage's body change."""
+        return [
+            cut
+            for condition in self.reads[stage].conditions
+            if not any(excluded(test, ranges) for test in condition)
+            for test in condition
+            for cut in changes(test, axis, ranges)
+        ]
+
+    def _steps(self, loop: Loop, range_: Range) -> list[_Piece]:
+        count, tail = divmod(range_.extent, loop.step)
+        pieces = []
+        if count > 1:
+            variable = Axis(self.names.fresh(f"{loop.axis.name}_outer"), count)
+            main = Range(range_.base + affine(variable) * loop.step, loop.step)
+            pieces.append(_Piece(main, 0, count, variable))
+        elif count:
+            pieces.append(_Piece(Range(range_.base, loop.step), 0, 1))
+        if tail:
+            pieces.append(_Piece(Range(range_.base + count * loop.step, tail), count, count + 1))
+        return pieces
+
+    # --- stages computed inside a loop of another ---------------------------------------------------
+
+    def _attached(self, stage: Stage, loop: Loop | None, ranges: Ranges) -> list[Statement]:
+        """Storage for, and computation of, the stages placed in this loop."""
+        statements: list[Statement] = []
+        for producer in self.attachments.get(stage, ()):
+            site = self.schedule[producer].compute_at
+            if site and site.loop == loop:
+                region = self._region(producer, stage, ranges)
+                statements.append(Alloc(self._store_region(producer, Scope.STACK, region)))
+                statements += self._produce(producer, region)
+        return statements
+
+    def _region(self, producer: Stage, consumer: Stage, ranges: Ranges) -> Ranges:
+        """What of a producer its consumer reads while the consumer's axes run over the ranges."""
+        demands = [
+            [image(index, ranges) for index in load.indices]
+            for load in self.reads[consumer].loads
+            if load.source is producer
+        ]
+        if not demands:
+            raise ScheduleError(f"compute_at: {consumer.name} does not read {producer.name}")
+        region = {}
+        for axis, first, *others in zip(producer.axes, *demands, strict=True):
+            for other in others:
+                first = first.hull(other)
+            region[axis] = first.within(axis)
+        return region
+
+
+def _size(stage: Stage) -> int:
+    size = 1
+    for extent in stage.shape:
+        size *= extent
+    return size
+
+
+def _parts(low: int, high: int, cuts: Sequence[int]) -> list[tuple[int, int]]:
+    """[low, high) cut at the places inside it, unless there are too many."""
+    inside = sorted({cut for cut in cuts if low < cut < high})
+    edges = [low, *(inside if len(inside) < MAX_PIECES else []), high]
+    return list(pairwise(edges)) if low < high else []
+
+
+def _run(name: str, start: int, stop: int) -> _Piece:
+    if stop - start == 1:
+        return _Piece(Range(affine(start), 1), start, stop)
+    variable = Axis(name, stop - start, start)
+    return _Piece(Range(affine(variable), 1), start, stop, variable)
+
+
+def _choices(position: Affine, cuts: Sequence[int]) -> list[_Piece]:
+    """A single position that moves with a loop further out: one piece for each part of its values."""
+    variable, offset = position.terms[0][0], position.constant
+    if len(position.terms) > 1 or not isinstance(variable, Axis) or position.terms[0][1] != 1:
+        return [_Piece(Range(position, 1), 0, 1)]
+    low, high = position.interval()
+    parts = _parts(low, high + 1, cuts)
+    if len(parts) == 1:
+        return [_Piece(Range(position, 1), 0, 1)]
+    pieces = [_run(variable.name, start - offset, stop - offset) for start, stop in parts]
+    return [_Piece(Range(piece.range.base + offset, 1), piece.first, piece.stop, test=variable) for piece in pieces]
+
+
+def _assembled(loop: Loop, pieces: list[_Piece], bodies: list[list[Statement]]) -> list[Statement]:
+    """The statements of all pieces, each in the loop or behind the test that it needs."""
+    if pieces and pieces[0].test:
+        return _choice(affine(pieces[0].test), pieces, bodies)
+    if loop.kind is LoopKind.PARALLEL and len(pieces) > 1:  # threads share all pieces
+        name = next(piece.variable.name for piece in pieces if piece.variable)
+        variable = Axis(name, pieces[-1].stop - pieces[0].first, pieces[0].first)
+        return [For(variable, loop.kind, tuple(_choice(affine(variable), pieces, bodies)))]
+    statements: list[Statement] = []
+    for piece, body in zip(pieces, bodies, strict=True):
+        if piece.variable and body:
+            body = [For(piece.variable, loop.kind, tuple(body))]
+        statements += body
+    return statements
+
+
+def _choice(counter: Affine, pieces: list[_Piece], bodies: list[list[Statement]]) -> list[Statement]:
+    body = bodies[-1]
+    for piece, part in reversed(list(zip(pieces[:-1], bodies[:-1], strict=True))):
+        body = [If(IndexTest(counter, None, piece.stop), tuple(part), tuple(body))]
+    return body
+
+
+def _rounds(order: Order, length: int) -> list[tuple[int, int, int]]:
+    """(number of pairs, distance between pairs, distance within a pair) of each round of a tree."""
+    if order is Order.HALVING:
+        halves = [length >> shift for shift in range(1, length.bit_length())]
+        return [(half, 1, half) for half in halves]
+    widths = [1 << shift for shift in range((length - 1).bit_length())]
+    return [(-(-(length - width) // (2 * width)), 2 * width, width) for width in widths]

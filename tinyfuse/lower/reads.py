@@ -1,0 +1,68 @@
+"""What a stored stage reads and tests once the stages inlined into it are seen through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, operands, substitute, walk
+from tinyfuse.stage.index import Affine
+from tinyfuse.stage.ir import Stage
+
+
+Condition = tuple[IndexTest, ...]  # all of which have to hold
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """In terms of the reader's axes. inlined: the stages seen through, in order of the program."""
+
+    loads: tuple[Load, ...]
+    conditions: tuple[Condition, ...]
+    inlined: tuple[Stage, ...]
+
+
+def reads_of(schedule: Schedule, stage: Stage) -> Reads:
+    """All loads of stored stages and all conditions on indices, each distinct one once."""
+    loads: dict[tuple[Stage, tuple[Affine, ...]], Load] = {}
+    conditions: dict[Condition, None] = {}
+    inlined: dict[Stage, None] = {}
+    seen: set[tuple[Stage, tuple[Affine, ...]]] = set()
+    pending = [stage.body]
+    while pending:
+        body = pending.pop()
+        for node in walk(body) if body is not None else ():
+            if isinstance(node, Op) and node.name == "select":
+                conditions.update(_condition(node.operands[0]))
+            elif isinstance(node, Load):
+                key = (node.source, node.indices)
+                if not is_inlined(schedule, node.source):
+                    loads.setdefault(key, node)
+                elif key not in seen:
+                    seen.add(key)
+                    inlined[node.source] = None
+                    pending.append(inlined_body(node.source, node.indices))
+    ordered = tuple(s for s in schedule.stages.stages if s in inlined) if inlined else ()
+    return Reads(tuple(loads.values()), tuple(conditions), ordered)
+
+
+def _condition(root: Expr) -> dict[Condition, None]:
+    """The tests that a select's condition is a conjunction of; none where it is anything else."""
+    tests = []
+    for node in walk(root):
+        if isinstance(node, IndexTest):
+            tests.append(node)
+        elif not isinstance(node, Op) or node.name != "logical_and" or not operands(node):
+            return {}
+    return {tuple(tests): None}
+
+
+def is_inlined(schedule: Schedule, stage: Stage) -> bool:
+    return not stage.is_input and schedule[stage].inlined
+
+
+def inlined_body(stage: Stage, indices: Sequence[Affine]) -> Expr:
+    """The expression of one element of a stage, its axes replaced by indices."""
+    assert stage.body is not None
+    return substitute(stage.body, dict(zip(stage.axes, indices, strict=True)))

@@ -1,0 +1,61 @@
+"""Scratch memory: buffers whose lifetimes do not overlap share it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinyfuse.loops.ir import Buffer, Kernel, Store, walk_statements
+from tinyfuse.loops.rewrite import values_of
+from tinyfuse.stage.expr import Load, walk
+
+ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+
+
+def plan_scratch(
+    kernels: Sequence[Kernel], buffers: Sequence[Buffer]
+) -> tuple[tuple[tuple[Buffer, int], ...], int]:
+    """(buffer, byte offset) for each buffer, and the bytes needed in all: first fit, in order of use."""
+    lives = _lifetimes(kernels)
+    placed: list[tuple[Buffer, int]] = []
+    total = 0
+    for buffer in sorted((b for b in buffers if b in lives), key=lambda b: lives[b][0]):
+        first, last = lives[buffer]
+        busy = sorted(
+            (offset, offset + _aligned(other.nbytes))
+            for other, offset in placed
+            if lives[other][0] <= last and first <= lives[other][1]
+        )
+        offset = 0
+        for start, stop in busy:
+            if offset + _aligned(buffer.nbytes) <= start:
+                break
+            offset = max(offset, stop)
+        placed.append((buffer, offset))
+        total = max(total, offset + _aligned(buffer.nbytes))
+    return tuple(placed), total
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def _lifetimes(kernels: Sequence[Kernel]) -> dict[Buffer, tuple[int, int]]:
+    """The first and the last kernel that touches each buffer."""
+    lives: dict[Buffer, tuple[int, int]] = {}
+    for place, kernel in enumerate(kernels):
+        for buffer in touched(kernel):
+            lives[buffer] = (lives.get(buffer, (place, place))[0], place)
+    return lives
+
+
+def touched(kernel: Kernel) -> dict[Buffer, None]:
+    """Every buffer a kernel reads or writes, in order of first use."""
+    found: dict[Buffer, None] = {}
+    for statement in walk_statements(kernel.body):
+        for value in values_of(statement):
+            for node in walk(value):
+                if isinstance(node, Load):
+                    found[node.source] = None
+        if isinstance(statement, Store):
+            found[statement.buffer] = None
+    return found

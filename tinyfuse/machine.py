@@ -1,0 +1,165 @@
+"""The machine that code is planned and compiled for, as a value.
+
+What a program compiles to depends on a `Machine` and on nothing else of the computer it is
+compiled on, so that the text for a fixed machine is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+KIB = 1024
+MIB = 1024 * KIB
+
+CPU_INFO = "/proc/cpuinfo"
+CPU_CACHES = "/sys/devices/system/cpu/cpu0/cache"
+CPU_INFO_BYTES = 16 * KIB  # the first processor's block; the file grows with their number
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the planner and the C compiler have to know of a computer.
+
+    vector_bytes: width of a vector register.
+    l1, l2, l3: bytes of data cache, l1 and l2 of one core, l3 of all.
+    cores: how many may compute at once.
+    flags: what tells the C compiler which instructions there are.
+    """
+
+    name: str
+    vector_bytes: int
+    l1: int
+    l2: int
+    l3: int
+    cores: int
+    flags: tuple[str, ...] = ("-march=native",)
+
+
+REFERENCE = Machine("reference", 64, 48 * KIB, MIB, 32 * MIB, 2, ("-march=x86-64-v4",))
+REFERENCE_AVX2 = Machine(
+    "reference-avx2", 32, 32 * KIB, 512 * KIB, 16 * MIB, 2, ("-march=x86-64-v3",)
+)
+
+_VECTOR_BYTES = {"avx512f": 64, "avx2": 32}  # elsewhere 16, as of SSE2 and NEON
+_IDENTIFYING = (  # the lines of /proc/cpuinfo that -march=native depends on (x86-64, Arm64)
+    *("vendor_id", "cpu family", "model", "model name", "flags"),
+    *("CPU implementer", "CPU part", "CPU variant", "Features"),
+)
+
+
+@cache
+def host() -> Machine:
+    """The computer this process runs on; what it does not tell is taken from `REFERENCE`."""
+    caches = data_caches(Path(CPU_CACHES))
+    return Machine(
+        name="host",
+        vector_bytes=vector_bytes(cpu_features()),
+        l1=caches.get(1, REFERENCE.l1),
+        l2=caches.get(2, REFERENCE.l2),
+        l3=caches.get(3, caches.get(2, REFERENCE.l3)),
+        cores=available_cores(),
+    )
+
+
+def vector_bytes(features: Iterable[str]) -> int:
+    return max((_VECTOR_BYTES.get(feature, 16) for feature in features), default=16)
+
+
+@cache
+def cpu_identity() -> str:
+    """What `-march=native` stands for here: the processor's model and features."""
+    lines = [platform.machine()]
+    for field, value in cpu_info():
+        if field in _IDENTIFYING:
+            lines.append(f"{field}: {value}")
+    return "\n".join(lines)
+
+
+def cpu_features() -> list[str]:
+    return next(
+        (value.split() for field, value in cpu_info() if field in ("flags", "Features")), []
+    )
+
+
+@cache
+def cpu_info() -> tuple[tuple[str, str], ...]:
+    """The fields of /proc/cpuinfo for the first processor; none where there is no such file."""
+    try:
+        with open(CPU_INFO, "rb", buffering=0) as file:
+            text = file.read(CPU_INFO_BYTES).decode(errors="replace")
+    except OSError:
+        return ()
+    pairs = (line.partition(":") for line in text.partition("\n\n")[0].splitlines())
+    return tuple((field.strip(), value.strip()) for field, _, value in pairs)
+
+
+def data_caches(directory: Path) -> dict[int, int]:
+    """Bytes of the data caches by level, as Linux lists them; empty where it does not."""
+    sizes = {}
+    for index in sorted(directory.glob("index[0-9]*")):
+        level, kind, size = (_read(index / name) for name in ("level", "type", "size"))
+        if kind in ("Data", "Unified") and level.isdigit():
+            sizes[int(level)] = parse_size(size)
+    return {level: size for level, size in sizes.items() if size}
+
+
+def parse_size(text: str) -> int:
+    """`48K` is 49152; 0 for what is no size."""
+    number, unit = (text[:-1], text[-1:]) if text[-1:] in ("K", "M", "G") else (text, "")
+    return (
+        int(number) * {"": 1, "K": KIB, "M": MIB, "G": 1024 * MIB}[unit] if number.isdigit() else 0
+    )
+
+
+def available_cores() -> int:
+    """Cores that this process may use, by its affinity and its control group's quota."""
+    return max(1, min([_scheduled_cores(), *map(_rounded_up, control_group_quotas())]))
+
+
+def _scheduled_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _rounded_up(quota: tuple[int, int]) -> int:
+    microseconds, period = quota
+    return -(-microseconds // period)
+
+
+def control_group_quotas(
+    own: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
+) -> list[tuple[int, int]]:
+    """(microseconds, per period) that each control group above this process allows it."""
+    quotas = []
+    for line in _read(own).splitlines():
+        _, controllers, path = line.split(":", 2)
+        mount = root / "cpu" if "cpu" in controllers.split(",") else root
+        if mount == root and controllers:
+            continue
+        leaf = mount / path.lstrip("/")
+        for directory in (leaf, *leaf.parents[: len(leaf.parts) - len(mount.parts)]):
+            quotas += _quota(directory)
+    return quotas
+
+
+def _quota(group: Path) -> list[tuple[int, int]]:
+    """Of one control group: version 2 has `cpu.max`, version 1 two files. Unlimited: none."""
+    words = _read(group / "cpu.max").split()
+    if not words:
+        words = [_read(group / f"cpu.cfs_{name}_us") for name in ("quota", "period")]
+    if len(words) == 2 and all(word.isdigit() and int(word) for word in words):
+        return [(int(words[0]), int(words[1]))]
+    return []
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

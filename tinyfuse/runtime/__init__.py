@@ -1,0 +1,1 @@
+"""Compilers, the disk cache, shared libraries and threads: what runs the C text."""

@@ -1,0 +1,139 @@
+"""From C text to a shared library, through the disk cache."""
+
+from __future__ import annotations
+
+import logging
+import re
+import shlex
+import time
+from pathlib import Path
+
+from tinyfuse.errors import CompilationError
+from tinyfuse.machine import cpu_identity
+from tinyfuse.runtime import cache
+from tinyfuse.runtime.toolchain import Compiler, environment, find_compiler
+
+log = logging.getLogger("tinyfuse.compile")
+
+CACHE_VERSION = "1"  # of what a key is made of and of how libraries are called
+SHOWN_LINES = 20  # of a compiler's complaint
+
+_SPLICE = re.compile(r"\\[ \t]*\n|\?\?/")
+_COMMENT = re.compile(
+    r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|//[^\n]*|/\*.*?\*/""", re.DOTALL
+)
+_COMPLAINT = re.compile(r"^[^:\n]+:(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
+
+
+def build(text: str, name: str, *, flags: tuple[str, ...] = (), libc: bool = False) -> Path:
+    """The shared library of a C text: from the disk cache, or compiled and put there.
+
+    Args:
+        text: one translation unit.
+        name: what messages call it; no part of the key.
+        flags: more flags for the compiler; they override the usual ones.
+        libc: whether the text includes headers and is to be linked to libc.
+
+    Raises:
+        CompilerNotFoundError: there is no C compiler.
+        CompilationError: the compiler refused the text.
+        CacheError: the cache directory is not safe to use.
+    """
+    compiler = find_compiler()
+    arguments = compiler.arguments(flags, libc=libc)
+    key = cache_key(text, compiler, arguments)
+    found = cache.lookup(key)
+    if found is None:
+        return _compile(text, name, compiler, arguments, key)
+    cache.log.info("hit: %s %s", name, key[:12])
+    return found
+
+
+def cache_key(text: str, compiler: Compiler, arguments: list[str]) -> str:
+    """SHA-256 of all that a library depends on; comments in the text are not among it."""
+    command = compiler.call("", "", arguments)
+    parts = (CACHE_VERSION, compiler.identity, cpu_identity(), *command, without_comments(text))
+    return cache.sha256("\0".join(parts).encode())
+
+
+def without_comments(text: str) -> str:
+    """The text with a space for each comment, as C defines it.
+
+    A text with spliced lines comes back as it is: there a comment may end elsewhere.
+    """
+    if _SPLICE.search(text):
+        return text
+    return _COMMENT.sub(lambda match: match[1] or " ", text)
+
+
+def _compile(text: str, name: str, compiler: Compiler, arguments: list[str], key: str) -> Path:
+    cache.log.info("miss: %s %s", name, key[:12])
+    start = time.perf_counter()
+    with cache.building() as folder:
+        source, library = folder / "kernel.c", folder / "kernel.so"
+        source.write_text(text)
+        command = compiler.call(source.name, library.name, arguments)
+        status, complaint = _run(command, folder)
+        if status or not library.exists():
+            raise CompilationError(
+                refusal(name, text, command, status, complaint, _keep(source, name, key))
+            )
+        place = cache.store(key, source, library)
+    log.info("%s: %s in %.0f ms", name, shlex.join(command), (time.perf_counter() - start) * 1e3)
+    return place
+
+
+def _run(command: list[str], folder: Path) -> tuple[int, str]:
+    """Runs in the folder, so that no path gets into the library; the exit status and the words."""
+    import subprocess  # only here and where it asks for a version: its import takes milliseconds
+
+    outcome = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    return outcome.returncode, outcome.stdout.decode(errors="replace")
+
+
+def _keep(source: Path, name: str, key: str) -> Path:
+    """Put C that was refused where one can look at it."""
+    readable = re.sub(r"[^A-Za-z0-9_]", "_", name)[:80]
+    place = cache.directory() / "failed" / f"{readable}-{key[:12]}.c"
+    place.parent.mkdir(mode=0o700, exist_ok=True)
+    return source.replace(place)
+
+
+def refusal(
+    name: str, text: str, command: list[str], status: int, complaint: str, kept: Path
+) -> str:
+    """What to tell of a failed compilation: the place in the C, the compiler's words, the files."""
+    words = complaint.strip().splitlines() or ["(it said nothing)"]
+    return "\n".join(
+        [
+            f"{command[0]} failed on the C of {name} (exit status {status}).",
+            *_place(text, complaint),
+            "The compiler's words:",
+            *(f"    {line}" for line in words[:SHOWN_LINES]),
+            *(
+                [f"    … and {len(words) - SHOWN_LINES} more lines"]
+                if len(words) > SHOWN_LINES
+                else []
+            ),
+            f"The C was kept in {kept}",
+            f"The command was: {shlex.join(command)}",
+        ]
+    )
+
+
+def _place(text: str, complaint: str) -> list[str]:
+    """The line of C that the first error is about; nothing where the error has no place."""
+    first = _COMPLAINT.search(complaint)
+    if first is None:
+        return []
+    number = int(first[1])
+    lines = text.splitlines()
+    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    return [f"Line {number} of the C: {first[2]}", f"    {line}"]

@@ -1,0 +1,98 @@
+"""The loops of each stage in the default schedule: order, threads, vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from tinyfuse.loops.ir import LoopKind
+from tinyfuse.machine import Machine
+from tinyfuse.schedule.schedule import Loop, Schedule, Site, StagePlan
+from tinyfuse.stage.expr import Load
+from tinyfuse.stage.index import Affine, Axis
+from tinyfuse.stage.ir import Order, Stage
+
+LINE = 16  # elements of a cache line, for float32
+
+# Elements visited, below which waking a thread costs more than it saves.
+PARALLEL_ELEMENTS = 1 << 14
+
+
+def with_loops(schedule: Schedule, sites: Mapping[Stage, Site], machine: Machine) -> Schedule:
+    """The schedule with loops ordered and marked; each site's stage is put into the last loop that
+    encloses the site's whole reduction."""
+    visits = _visits(schedule, sites)
+    ordered = {stage: _ordered(stage, visits[stage], machine) for stage in schedule.stages.stages}
+    plans = {}
+    for stage, loops in ordered.items():
+        site = sites.get(stage)
+        if site:
+            site = Site(site.stage, _enclosing(site.stage, ordered[site.stage]))
+        plans[stage] = StagePlan(loops, schedule[stage].inlined, site)
+    return Schedule(schedule.stages, plans)
+
+
+def _visits(schedule: Schedule, sites: Mapping[Stage, Site]) -> dict[Stage, int]:
+    """Elements that the nest of each stage visits, those of stages inside it too; 0 for the latter."""
+    visits = {}
+    for stage in schedule.stages.stages:
+        visits[stage] = math.prod(axis.extent for axis in (*stage.axes, *stage.reduce_axes))
+    for stage in schedule.stages.stages:
+        if stage in sites:
+            visits[sites[stage].stage] += visits[stage]
+            visits[stage] = 0
+    return visits
+
+
+def _ordered(stage: Stage, visits: int, machine: Machine) -> tuple[Loop, ...]:
+    loops = [Loop(axis) for axis in _axis_order(stage)]
+    if not loops:
+        return ()
+    last = loops[-1].axis
+    if last in stage.axes:
+        loops[-1] = Loop(last, 1, LoopKind.VECTOR)
+    shared = machine.cores > 1 and visits >= PARALLEL_ELEMENTS
+    return tuple(_shared(stage, loops) if shared else loops)
+
+
+def _axis_order(stage: Stage) -> tuple[Axis, ...]:
+    """Free axes, then reduced ones; but the last free axis goes innermost where that suits the reads."""
+    if not stage.reduce_axes or not stage.axes or stage.axes[-1].extent == 1:
+        return (*stage.axes, *stage.reduce_axes)
+    if _stride_cost(stage, stage.axes[-1]) > _stride_cost(stage, stage.reduce_axes[-1]):
+        return (*stage.axes, *stage.reduce_axes)
+    return (*stage.axes[:-1], *stage.reduce_axes, stage.axes[-1])
+
+
+def _stride_cost(stage: Stage, axis: Axis) -> int:
+    """Cache lines, in sixteenths, that one step along an axis moves on in what the stage reads."""
+    return sum(min(LINE, abs(_stride(load, axis))) for load in stage.reads())
+
+
+def _stride(load: Load, axis: Axis) -> int:
+    """How many elements a step along an axis moves on in memory; a line where a division hides it."""
+    flat, stride = Affine(), 1
+    for index, extent in zip(reversed(load.indices), reversed(load.source.shape), strict=True):
+        flat, stride = index * stride + flat, stride * extent
+    hidden = any(axis in term.index.axes() for term, _ in flat.terms if not isinstance(term, Axis))
+    return LINE if hidden else flat.coefficient(axis)
+
+
+def _shared(stage: Stage, loops: list[Loop]) -> list[Loop]:
+    """Mark the outermost loop parallel where it runs over independent elements."""
+    places = [place for place, loop in enumerate(loops) if loop.axis.extent > 1]
+    if not places or loops[places[0]].axis in stage.reduce_axes:
+        return loops
+    first = loops.pop(places[0])
+    return [Loop(first.axis, first.step, LoopKind.PARALLEL), *loops]
+
+
+def _enclosing(tree: Stage, loops: tuple[Loop, ...]) -> Loop | None:
+    """The innermost loop of a tree around its rounds."""
+    assert tree.order is not Order.SERIAL
+    outside = []
+    for loop in loops:
+        if loop.axis in tree.reduce_axes:
+            break
+        outside.append(loop)
+    return outside[-1] if outside else None

@@ -1,0 +1,217 @@
+"""Schedules as values: the loops of every stage, and where each stage is computed.
+
+The loops of a stage are an ordered list; each narrows the current range of one axis to `step`
+elements. `split` and `reorder` edit that list. A directive returns a new schedule and raises
+`ScheduleError` where it would change what the program means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tinyfuse.errors import ScheduleError
+from tinyfuse.loops.ir import LoopKind
+from tinyfuse.stage.index import Axis
+from tinyfuse.stage.ir import Order, Stage, Stages
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop over an axis in steps of `step` elements; the last step may be shorter."""
+
+    axis: Axis
+    step: int = 1
+    kind: LoopKind = LoopKind.SERIAL
+
+    def same(self, other: Loop) -> bool:
+        """Whether it is the same loop, of whatever kind."""
+        return self.axis is other.axis and self.step == other.step
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Inside which loop of which stage another is computed; without a loop, before all of them."""
+
+    stage: Stage
+    loop: Loop | None
+
+
+@dataclass(frozen=True, slots=True)
+class StagePlan:
+    """loops: outermost first. compute_at: None for the root, a kernel of its own."""
+
+    loops: tuple[Loop, ...]
+    inlined: bool = False
+    compute_at: Site | None = None
+
+
+class Schedule:
+    """How the stages of a program run. Immutable, hashable; equal when every stage's plan is."""
+
+    __slots__ = ("_plans", "stages")
+
+    stages: Stages
+    _plans: Mapping[Stage, StagePlan]
+
+    def __init__(self, stages: Stages, plans: Mapping[Stage, StagePlan] | None = None):
+        self.stages = stages
+        self._plans = plans if plans is not None else {s: _root_plan(s) for s in stages.stages}
+
+    def __getitem__(self, stage: Stage) -> StagePlan:
+        return self._plans[stage]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schedule):
+            return NotImplemented
+        return self.stages is other.stages and self._plans == other._plans
+
+    def __hash__(self) -> int:
+        return hash((self.stages, tuple(self._plans.values())))
+
+    # --- directives -------------------------------------------------------------------------------
+
+    def inline(self, stage: Stage) -> Schedule:
+        """Compute the stage's expression wherever it is read, and never store it."""
+        if stage.reduce_axes:
+            raise ScheduleError(f"inline({stage.name}): it is a reduction, which needs a loop of its own")
+        if stage in self.stages.outputs:
+            raise ScheduleError(f"inline({stage.name}): it is an output, which has to be stored")
+        for reader in self.stages.stages:
+            if reader.order is not Order.SERIAL and any(r.source is stage for r in reader.reads()):
+                raise ScheduleError(
+                    f"inline({stage.name}): {reader.name} combines its elements in place, so it is stored"
+                )
+        return self._with(stage, replace(self[stage], inlined=True, compute_at=None))
+
+    def store(self, stage: Stage) -> Schedule:
+        """Compute the stage at the root, in a kernel of its own: the opposite of `inline`."""
+        return self._with(stage, replace(self[stage], inlined=False, compute_at=None))
+
+    def compute_at(self, stage: Stage, consumer: Stage, loop: Axis | Loop | None) -> Schedule:
+        """Compute what one step of the consumer's loop reads of the stage, inside that loop.
+
+        loop: one of the consumer's; an axis stands for the innermost loop over it; None for the
+        place before all loops. The consumer has to be the only reader.
+        """
+        if stage in self.stages.outputs:
+            raise ScheduleError(f"compute_at({stage.name}): it is an output, which is stored whole")
+        readers = self.readers(stage)
+        if readers != (consumer,):
+            names = ", ".join(reader.name for reader in readers) or "nothing"
+            raise ScheduleError(
+                f"compute_at({stage.name}, {consumer.name}): {stage.name} is read by {names}"
+            )
+        site = Site(consumer, None if loop is None else self.find(consumer, loop))
+        return self._with(stage, replace(self[stage], inlined=False, compute_at=site))
+
+    def split(self, stage: Stage, loop: Axis | Loop, factor: int) -> Schedule:
+        """Put a loop that advances `factor` elements at a time around the loop given."""
+        inner = self.find(stage, loop)
+        if factor < 1 or factor % inner.step:
+            raise ScheduleError(
+                f"split({stage.name}, {inner.axis.name}, {factor}): the factor must be a positive"
+                f" multiple of {inner.step}"
+            )
+        if any(known.same(Loop(inner.axis, factor)) for known in self[stage].loops):
+            raise ScheduleError(
+                f"split({stage.name}, {inner.axis.name}, {factor}): there is such a loop already"
+            )
+        loops = self[stage].loops
+        place = loops.index(inner)
+        return self._with_loops(stage, (*loops[:place], Loop(inner.axis, factor), *loops[place:]), "split")
+
+    def reorder(self, stage: Stage, *order: Axis | Loop) -> Schedule:
+        """Put the loops named into this order; loops not named keep their places."""
+        chosen = [self.find(stage, loop) for loop in order]
+        loops = list(self[stage].loops)
+        places = sorted(loops.index(loop) for loop in chosen)
+        for place, loop in zip(places, chosen, strict=True):
+            loops[place] = loop
+        return self._with_loops(stage, tuple(loops), "reorder")
+
+    def parallel(self, stage: Stage, loop: Axis | Loop) -> Schedule:
+        """Let threads share the steps of the outermost loop."""
+        return self._mark(stage, loop, LoopKind.PARALLEL)
+
+    def vectorize(self, stage: Stage, loop: Axis | Loop) -> Schedule:
+        """Keep a loop fit for the C compiler's vectorizer: innermost, over independent elements."""
+        return self._mark(stage, loop, LoopKind.VECTOR)
+
+    def unroll(self, stage: Stage, loop: Axis | Loop) -> Schedule:
+        """Write the steps of a loop out one after the other."""
+        return self._mark(stage, loop, LoopKind.UNROLL)
+
+    # --- questions --------------------------------------------------------------------------------
+
+    def find(self, stage: Stage, loop: Axis | Loop) -> Loop:
+        """The stage's loop of this axis and step; an axis stands for its innermost loop."""
+        for known in reversed(self[stage].loops):
+            if known.axis is loop if isinstance(loop, Axis) else known.same(loop):
+                return known
+        name = loop.name if isinstance(loop, Axis) else f"{loop.axis.name} by {loop.step}"
+        legal = ", ".join(f"{known.axis.name} by {known.step}" for known in self[stage].loops)
+        raise ScheduleError(f"{stage.name} has no loop {name}; its loops are: {legal or 'none'}")
+
+    def readers(self, stage: Stage) -> tuple[Stage, ...]:
+        """The stored stages that read a stage, directly or through inlined ones."""
+        found: dict[Stage, None] = {stage: None}
+        result = []
+        for reader in self.stages.stages:
+            if any(read.source in found for read in reader.reads()):
+                if self[reader].inlined:
+                    found[reader] = None
+                else:
+                    result.append(reader)
+        return tuple(result)
+
+    # --- edits ------------------------------------------------------------------------------------
+
+    def _with(self, stage: Stage, plan: StagePlan) -> Schedule:
+        return Schedule(self.stages, {**self._plans, stage: plan})
+
+    def _with_loops(self, stage: Stage, loops: tuple[Loop, ...], directive: str) -> Schedule:
+        _check_nesting(stage, loops, directive)
+        return self._with(stage, replace(self[stage], loops=loops))
+
+    def _mark(self, stage: Stage, target: Axis | Loop, kind: LoopKind) -> Schedule:
+        loop = self.find(stage, target)
+        marked = replace(loop, kind=kind)
+        loops = tuple(marked if known is loop else known for known in self[stage].loops)
+        schedule = self._with_loops(stage, loops, kind.value)
+        moved = {
+            other: replace(plan, compute_at=Site(stage, marked))
+            for other, plan in schedule._plans.items()
+            if plan.compute_at and plan.compute_at.stage is stage and plan.compute_at.loop == loop
+        }
+        return Schedule(self.stages, {**schedule._plans, **moved}) if moved else schedule
+
+
+def _root_plan(stage: Stage) -> StagePlan:
+    return StagePlan(tuple(Loop(axis) for axis in (*stage.axes, *stage.reduce_axes)))
+
+
+def _check_nesting(stage: Stage, loops: tuple[Loop, ...], directive: str) -> None:
+    """Refuse orders of loops that would reorder a sum or share a carried loop among threads."""
+    for axis in (*stage.axes, *stage.reduce_axes):
+        steps = [loop.step for loop in loops if loop.axis is axis]
+        if steps != sorted(steps, reverse=True):
+            raise ScheduleError(
+                f"{directive}({stage.name}): the inner part of {axis.name} would lie outside its outer part"
+            )
+    reduced = [stage.reduce_axes.index(loop.axis) for loop in loops if loop.axis in stage.reduce_axes]
+    if reduced != sorted(reduced):
+        raise ScheduleError(f"{directive}({stage.name}): the order of summation would change")
+    if stage.order is not Order.SERIAL and len(reduced) > 1:
+        raise ScheduleError(f"{directive}({stage.name}): the rounds of a tree cannot be split")
+    for place, loop in enumerate(loops):
+        if loop.kind is LoopKind.PARALLEL and (place or loop.axis in stage.reduce_axes):
+            raise ScheduleError(
+                f"parallel({stage.name}, {loop.axis.name}): only the outermost loop over independent"
+                f" elements can be shared by threads"
+            )
+        if loop.kind is LoopKind.VECTOR and (loop.axis in stage.reduce_axes or place != len(loops) - 1):
+            raise ScheduleError(
+                f"vectorize({stage.name}, {loop.axis.name}): only the innermost loop over independent"
+                f" elements can be vectorized"
+            )

@@ -1,0 +1,257 @@
+"""Where in the user's file a value is computed: the line, its text, and the variable it is bound to."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import CodeType, FrameType
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place in the user's code.
+
+    statement: the whole statement as written, dedented, perhaps of several lines; of a compound
+    statement (`for`, `if`, `with`) its first part, up to the colon.
+    expression: the text of the part that computes the value.
+    name: the variable, where the expression is the whole right side of an assignment to it.
+    names: the variables of `q, r = np.divmod(x, y)`, which takes a value apart.
+    Texts are empty and names are None where the source can't be read.
+    """
+
+    file: str
+    line: int
+    function: str
+    statement: str = ""
+    expression: str = ""
+    name: str | None = None
+    names: tuple[str | None, ...] = ()
+
+
+UNKNOWN = Source("<unknown>", 0, "<unknown>")
+
+_INTERNAL = tuple(
+    os.path.dirname(os.path.abspath(path)) + os.sep for path in (__file__, np.__file__)
+)
+_is_internal: dict[CodeType, bool] = {}
+_sources: dict[tuple[CodeType, int], Source] = {}
+_CACHE_LIMIT = 50_000  # functions that are made again and again must not fill the memory
+
+
+def here() -> Source:
+    """The place in the innermost frame that belongs neither to tinyfuse nor to numpy."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        internal = _is_internal.get(code)
+        if internal is None:
+            internal = _remember(code)
+        if not internal:
+            key = code, frame.f_lasti
+            return _sources.get(key) or _find(key)
+        frame = frame.f_back
+    return UNKNOWN
+
+
+def location(source: Source) -> str:
+    """`file.py:12, in softmax`, for messages."""
+    return f"{os.path.basename(source.file)}:{source.line}, in {source.function}"
+
+
+def _remember(code: CodeType) -> bool:
+    if len(_is_internal) > _CACHE_LIMIT:
+        _is_internal.clear()
+    internal = _is_internal[code] = code.co_filename.startswith(_INTERNAL)
+    return internal
+
+
+def _find(key: tuple[CodeType, int]) -> Source:
+    if len(_sources) > _CACHE_LIMIT:
+        _sources.clear()
+        _statements.clear()
+    source = _sources[key] = _source_of(*key)
+    return source
+
+
+Extent = tuple[int, int, int, int]  # first line, first column, last line, last column; in UTF-8 bytes
+
+
+def _source_of(code: CodeType, instruction: int) -> Source:
+    extent = _extent_of(code, instruction)
+    place = code.co_filename, extent[0] if extent else code.co_firstlineno, code.co_name
+    statement = _statement_around(code, extent) if extent else None
+    if extent is None or statement is None:
+        return Source(*place)
+    lines = linecache.getlines(code.co_filename)
+    name, names = statement.bound(extent)
+    return Source(
+        *place, _text(lines, statement.extent), _text(lines, extent), name=name, names=names
+    )
+
+
+def _extent_of(code: CodeType, instruction: int) -> Extent | None:
+    for at, (line, last_line, column, last_column) in enumerate(code.co_positions()):
+        if at == instruction // 2:
+            if line is None or last_line is None or column is None or last_column is None:
+                return None
+            return line, column, last_line, last_column
+    return None
+
+
+def _text(lines: Sequence[str], extent: Extent) -> str:
+    first, column, last, last_column = extent
+    chosen = [line.encode() for line in lines[first - 1 : last]]
+    if not chosen:
+        return ""
+    chosen[-1] = chosen[-1][:last_column]
+    chosen[0] = b" " * column + chosen[0][column:]
+    text = "".join(line.decode(errors="replace") for line in chosen)
+    return textwrap.dedent(text).strip("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A statement's extent, and which variables its expressions are bound to."""
+
+    extent: Extent
+    names: dict[Extent, str]
+    tuples: dict[Extent, tuple[str | None, ...]]
+
+    def bound(self, extent: Extent) -> tuple[str | None, tuple[str | None, ...]]:
+        return self.names.get(extent), self.tuples.get(extent, ())
+
+
+_statements: dict[CodeType, list[_Statement]] = {}
+
+
+def _statement_around(code: CodeType, extent: Extent) -> _Statement | None:
+    """The innermost statement of a function that holds a piece of its text."""
+    statements = _statements.get(code)
+    if statements is None:
+        statements = _statements[code] = _parse(code)
+    first, column, last, last_column = extent
+    around = [
+        statement
+        for statement in statements
+        if statement.extent[:2] <= (first, column) and (last, last_column) <= statement.extent[2:]
+    ]
+    return max(around, key=lambda statement: statement.extent[:2], default=None)
+
+
+def _parse(code: CodeType) -> list[_Statement]:
+    """The statements of a function's text; of the whole file where the function's can't be cut out."""
+    lines = linecache.getlines(code.co_filename)
+    first, last = code.co_firstlineno, _last_line(code)
+    if not lines:
+        return []
+    for start, end in ((first, last), (1, len(lines))):
+        block = lines[start - 1 : end]
+        indent = min((_indent(line) for line in block if line.strip()), default=0)
+        # inside `if True:` an indented function parses as it stands, columns and all
+        opening = "if True:\n" if indent else "\n"
+        try:
+            module = ast.parse(opening + "".join(block))
+        except (SyntaxError, ValueError):
+            continue
+        return [_statement(node, start - 2) for node in ast.walk(module) if _is_users(node)]
+    return []
+
+
+def _last_line(code: CodeType) -> int:
+    """The last line of a function, closing brackets that stand on lines of their own included."""
+    last = max([line for *_, line in code.co_lines() if line is not None], default=0)
+    ends = [end for _, end, _, _ in code.co_positions() if end is not None]
+    nested = [_last_line(const) for const in code.co_consts if isinstance(const, CodeType)]
+    last = max([last, *ends, *nested])
+    lines = linecache.getlines(code.co_filename)
+    while last < len(lines) and lines[last].strip()[:1] in (")", "]", "}"):
+        last += 1
+    return last
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _is_users(node: ast.AST) -> bool:
+    return isinstance(node, ast.stmt) and node.lineno > 1
+
+
+def _statement(node: ast.AST, shift: int) -> _Statement:
+    assert isinstance(node, ast.stmt)
+    extent = _extent(node, shift)
+    body = getattr(node, "body", None)
+    if body:
+        extent = _header(node, extent, shift)
+    names: dict[Extent, str] = {}
+    tuples: dict[Extent, tuple[str | None, ...]] = {}
+    for target, value in _bindings(node):
+        if isinstance(target, ast.Name):
+            names.setdefault(_extent(value, shift), target.id)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            parts = tuple(part.id if isinstance(part, ast.Name) else None for part in target.elts)
+            tuples.setdefault(_extent(value, shift), parts)
+    return _Statement(extent, names, tuples)
+
+
+def _header(node: ast.stmt, extent: Extent, shift: int) -> Extent:
+    """A compound statement's extent up to its colon: the end of the last expression before its body."""
+    parts = [
+        child
+        for field, child in _children(node)
+        if field not in ("body", "orelse", "handlers", "finalbody", "decorator_list")
+    ]
+    ends = [_extent(part, shift)[2:] for part in parts if hasattr(part, "end_lineno")]
+    last = max(ends, default=extent[:2])
+    return (*extent[:2], *last)
+
+
+def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.withitem):
+                yield field, child.context_expr
+            elif isinstance(child, ast.AST):
+                yield field, child
+
+
+def _extent(node: ast.AST, shift: int) -> Extent:
+    assert isinstance(node, (ast.expr, ast.stmt, ast.arg, ast.keyword))
+    last, last_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return node.lineno + shift, node.col_offset, last + shift, last_column
+
+
+def _bindings(node: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr | ast.stmt]]:
+    """(target, what is bound to it) of a statement and of the `:=` inside its own expressions."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _paired(target, node.value)
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        yield node.target, node.value
+    elif isinstance(node, ast.AugAssign):
+        yield node.target, node
+    for field, child in _children(node):
+        if field not in ("body", "orelse", "handlers", "finalbody"):
+            for inner in ast.walk(child):
+                if isinstance(inner, ast.NamedExpr):
+                    yield inner.target, inner.value
+
+
+def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Element by element where both sides are written as tuples of one length."""
+    if (
+        isinstance(target, (ast.Tuple, ast.List))
+        and isinstance(value, (ast.Tuple, ast.List))
+        and len(target.elts) == len(value.elts)
+    ):
+        for part, element in zip(target.elts, value.elts, strict=True):
+            yield from _paired(part, element)
+    else:
+        yield target, value

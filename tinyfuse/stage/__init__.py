@@ -1,0 +1,1 @@
+"""The second level: stages, each one scalar expression per element of an array."""

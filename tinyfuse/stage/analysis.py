@@ -1,0 +1,121 @@
+"""What a planner asks about stages: their kind, their work, their readers."""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import prod
+
+from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.stage.expr import Cast, Expr, Load, Op, operands, walk
+from tinyfuse.stage.index import Affine, Axis
+from tinyfuse.stage.ir import Order, Stage, Stages
+
+FMA_COST = 2
+CAST_COST = 1
+
+
+class Kind(Enum):
+    """How the elements that a stage reads lie to those that it computes.
+
+    ELEMENTWISE: all at the same indices. BROADCAST: as well, but some along fewer axes. INJECTIVE:
+    by any other index map, one point at a time. REDUCTION: many points become one. CONTRACTION: a
+    reduction of products, whose factors are indexed by different axes.
+    """
+
+    ELEMENTWISE = "elementwise"
+    BROADCAST = "broadcast"
+    INJECTIVE = "injective"
+    REDUCTION = "reduction"
+    CONTRACTION = "contraction"
+
+
+def kind(stage: Stage) -> Kind:
+    """The kind of a computed stage, from its index maps."""
+    if stage.reduce_axes:
+        return Kind.CONTRACTION if _multiplies(stage) else Kind.REDUCTION
+    reads = [load for load in stage.reads() if load.indices]
+    if all(_is_same_element(load, stage) for load in reads):
+        return Kind.ELEMENTWISE
+    if all(_is_along_fewer_axes(load, stage) for load in reads):
+        return Kind.BROADCAST
+    return Kind.INJECTIVE
+
+
+def _is_same_element(load: Load, stage: Stage) -> bool:
+    return load.source.shape == stage.shape and _is_along_fewer_axes(load, stage)
+
+
+def _is_along_fewer_axes(load: Load, stage: Stage) -> bool:
+    """Whether the indices are axes of the stage in their order, over all of the source, or 0."""
+    places = {axis: place for place, axis in enumerate(stage.axes)}
+    last = -1
+    for index, extent in zip(load.indices, load.source.shape, strict=True):
+        axis = _only_axis(index)
+        if axis is None:
+            if not index.is_constant or extent != 1:
+                return False
+        elif axis.extent != extent or places[axis] <= last:
+            return False
+        else:
+            last = places[axis]
+    return True
+
+
+def _only_axis(index: Affine) -> Axis | None:
+    if len(index.terms) != 1 or index.constant or index.terms[0][1] != 1:
+        return None
+    term = index.terms[0][0]
+    return term if isinstance(term, Axis) else None
+
+
+def _multiplies(stage: Stage) -> bool:
+    products = [node for node in walk(_body(stage)) if isinstance(node, Op) and node.name == "fma"]
+    return any(
+        _axes(product.operands[0], stage) != _axes(product.operands[1], stage)
+        for product in products
+    )
+
+
+def _axes(root: Expr, stage: Stage) -> list[Axis]:
+    used = {
+        axis
+        for node in walk(root)
+        if isinstance(node, Load)
+        for index in node.indices
+        for axis in index.axes()
+    }
+    return [axis for axis in (*stage.axes, *stage.reduce_axes) if axis in used]
+
+
+def _body(stage: Stage) -> Expr:
+    assert stage.body is not None, f"{stage.name} is an input"
+    return stage.body
+
+
+def flops(stage: Stage) -> int:
+    """The scalar operations that computing a stage once takes, in additions."""
+    points = prod(stage.shape) * prod([axis.extent for axis in stage.reduce_axes])
+    if stage.order is not Order.SERIAL:
+        points -= prod(stage.shape)  # a tree has one node less than leaves
+    return points * point_cost(_body(stage))
+
+
+def point_cost(body: Expr) -> int:
+    """The scalar operations of an expression, in additions; shared parts count once."""
+    return sum([_cost(node) for node in walk(body) if operands(node)])
+
+
+def _cost(node: Expr) -> int:
+    if isinstance(node, Cast):
+        return CAST_COST
+    assert isinstance(node, Op)
+    return SCALAR_OPS[node.name].cost if node.name in SCALAR_OPS else FMA_COST
+
+
+def consumers(stages: Stages) -> dict[Stage, list[Stage]]:
+    """For every stage, inputs too, the stages that read it, in the order of the program."""
+    readers: dict[Stage, list[Stage]] = {stage: [] for stage in (*stages.inputs, *stages.stages)}
+    for stage in stages.stages:
+        for producer in dict.fromkeys([load.source for load in stage.reads()]):
+            readers[producer].append(stage)
+    return readers

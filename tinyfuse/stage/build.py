@@ -1,0 +1,130 @@
+"""From a graph to stages: equations become element-wise definitions, views become index maps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
+from tinyfuse.graph.orders import reduction_steps
+from tinyfuse.stage.expr import Const, Expr
+from tinyfuse.stage.index import Axis
+from tinyfuse.stage.ir import Stage, Stages
+from tinyfuse.stage.layout import Layout, output_layouts
+from tinyfuse.stage.names import AxisNames, Names, stage_names
+from tinyfuse.stage.rules import RULES
+from tinyfuse.stage.views import INDEX_MAPS, Indices, View, axis_indices, whole
+
+if TYPE_CHECKING:
+    from tinyfuse.source import Source
+
+# A view whose indices have more divisions inside one another than this is computed and stored.
+DEEPEST_DIVISION = 4
+
+
+def build_stages(graph: Graph) -> Stages:
+    """The stages of a graph, with the scalar operations and the order of each reduction fixed.
+
+    The graph's views are gone: they are in the indices at which stages read one another. Outputs
+    are computed stages, each another one.
+    """
+    builder = Builder(graph)
+    for eqn in graph.eqns:
+        builder.sources = (eqn.source,) if eqn.source else ()
+        RULES[eqn.primitive](builder, eqn)
+    outputs = tuple([builder.output(atom) for atom in graph.outputs])
+    return Stages(graph.name, builder.inputs, tuple(builder.stages), outputs)
+
+
+class Builder:
+    """The stages so far, and for each value of the graph how its elements are read."""
+
+    def __init__(self, graph: Graph):
+        self.layouts = output_layouts(graph)
+        self.names = Names()
+        self.names.fresh(graph.name)
+        self.called = stage_names(graph, self.names, INDEX_MAPS, self.layouts)
+        self.axis_names = AxisNames(self.names)
+        self.steps = reduction_steps(graph)
+        self.sources: tuple[Source, ...] = ()
+        self.stages: list[Stage] = []
+        self.views: dict[Var, View] = {}
+        self.inputs = tuple([self._input(var) for var in graph.inputs])
+        self._homes = {layout.output: var for var, layout in self.layouts.items()}
+        self._returned: dict[Stage, None] = {}
+
+    def _input(self, var: Var) -> Stage:
+        stage = Stage(self.called[var].text, self.axes(var.shape), var.dtype, named=var.name is not None)
+        self.views[var] = whole(stage)
+        return stage
+
+    def view(self, atom: Atom) -> View:
+        """How the elements of an atom are read."""
+        return View(Const(atom.value), (), ()) if isinstance(atom, Literal) else self.views[atom]
+
+    def element(self, atom: Atom, indices: Indices) -> Expr:
+        """The element of an atom; a literal is the same at all indices."""
+        return Const(atom.value) if isinstance(atom, Literal) else self.views[atom].at(indices)
+
+    def axes(self, shape: tuple[int, ...]) -> tuple[Axis, ...]:
+        """New axes of these extents, for a stage to keep."""
+        names = self.axis_names.kept(len(shape))
+        return tuple([Axis(name, extent) for name, extent in zip(names, shape, strict=True)])
+
+    def define(self, var: Var, axes: tuple[Axis, ...], body: Expr, **reduction: Any) -> Stage:
+        """Add the stage that computes a value of the graph."""
+        name, named = self.called[var]
+        layout = self.layouts.get(var)
+        stored = self._laid_out(layout, axes, reduction) if layout else axes
+        stage = self.add(name, stored, body, named=named, **reduction)
+        self.views[var] = View(stage, axes, axis_indices(stored)) if layout else whole(stage)
+        return stage
+
+    def _laid_out(
+        self, layout: Layout, axes: tuple[Axis, ...], reduction: Mapping[str, Any]
+    ) -> tuple[Axis, ...]:
+        """The axes of a stage in the order of a layout, with new ones of one element."""
+        used = [axis.name for axis in (*axes, *reduction.get("reduce_axes", ()))]
+        new = iter(self.axis_names.reduced(used, layout.axes.count(None)))
+        return tuple([Axis(next(new), 1) if at is None else axes[at] for at in layout.axes])
+
+    def defines(self, var: Var) -> Callable[..., Stage]:
+        return partial(self.define, var)
+
+    def add(self, name: str, axes: tuple[Axis, ...], body: Expr, **rest: Any) -> Stage:
+        """Add a stage, for the equation at hand."""
+        stage = Stage(name, axes, body.dtype, body, sources=self.sources, **rest)
+        self.stages.append(stage)
+        return stage
+
+    def see(self, eqn: Eqn) -> None:
+        """Make the output of a view equation readable: through an index map, computing nothing."""
+        operand = eqn.inputs[0]
+        axes = self.axes(eqn.output.shape)
+        index_map = INDEX_MAPS[eqn.primitive]
+        indices = index_map(eqn.params, operand.shape, axis_indices(axes))
+        view = self.view(operand).seen(axes, indices)
+        if view.depth > DEEPEST_DIVISION:
+            view = whole(self.add(self.names.fresh("copy"), axes, view.at(axis_indices(axes))))
+        self.views[eqn.output] = view
+
+    def output(self, atom: Atom) -> Stage:
+        """The stage that holds an output: its own, or a copy where it is a view or there already."""
+        home = self._homes.get(atom, atom)  # type: ignore[call-overload]
+        view = self.view(home)
+        stage = view.base
+        computed = isinstance(stage, Stage) and not stage.is_input and (view.whole or home is not atom)
+        if not computed or stage in self._returned:
+            stage = self._copy(atom, view if home is atom else self.view(atom))
+        self._returned[stage] = None
+        return stage
+
+    def _copy(self, atom: Atom, view: View) -> Stage:
+        axes = self.axes(atom.shape)
+        self.sources = view.base.sources if isinstance(view.base, Stage) else ()
+        body = view.at(axis_indices(axes))
+        if atom in self.called and not view.whole:
+            name, named = self.called.pop(atom)  # type: ignore[arg-type]
+            return self.add(name, axes, body, named=named)
+        return self.add(self.names.fresh("out"), axes, body)

@@ -1,0 +1,195 @@
+"""Scalar expressions: what a stage computes for one element.
+
+Expressions are directed acyclic graphs: a shared node is computed once. Indices are kept apart
+(`index.Affine`); they meet values in `Load` (indices used), `Index` (an index as a value) and
+`IndexTest` (a condition on indices, which intervals can decide).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinyfuse.dtypes import BOOL, INT64
+from tinyfuse.stage.index import Affine, Axis, IndexLike
+
+
+class Expr:
+    """A scalar value with a dtype."""
+
+    __slots__ = ()
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Const(Expr):
+    value: np.generic
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return self.value.dtype
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Index(Expr):
+    """An index as an int64 value."""
+
+    index: Affine
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return INT64
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class IndexTest(Expr):
+    """Whether low <= index < high; a missing bound is no condition."""
+
+    index: Affine
+    low: int | None
+    high: int | None
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return BOOL
+
+    def decided(self) -> bool | None:
+        """The answer where it is the same for all values of the axes, else None."""
+        first, last = self.index.interval()
+        low, high = self.low, self.high
+        if (low is None or first >= low) and (high is None or last < high):
+            return True
+        if (low is not None and last < low) or (high is not None and first >= high):
+            return False
+        return None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Load(Expr):
+    """An element of a stage (in stages) or of a buffer (in loops, with one flat index)."""
+
+    source: Any
+    indices: tuple[Affine, ...]
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return self.source.dtype
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Op(Expr):
+    """A scalar operation on operands in the dtypes it computes in.
+
+    name: a row of `graph.scalar_ops.SCALAR_OPS`, or `fma` (a * b + c, rounded once; for integers in
+    wrapping arithmetic, for bool `a & b | c`).
+    """
+
+    name: str
+    operands: tuple[Expr, ...]
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cast(Expr):
+    """Conversion to another dtype, as `numpy.ndarray.astype`."""
+
+    operand: Expr
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Accumulator(Expr):
+    """The value reduced so far, in the body of a stage with reduce axes."""
+
+    dtype: np.dtype
+
+
+def operands(node: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside a node."""
+    if isinstance(node, Op):
+        return node.operands
+    return (node.operand,) if isinstance(node, Cast) else ()
+
+
+def walk(root: Expr) -> Iterator[Expr]:
+    """Every node once, operands before the nodes that use them; without recursion."""
+    done: set[int] = set()
+    stack: list[tuple[Expr, bool]] = [(root, False)]
+    while stack:
+        node, finished = stack.pop()
+        if finished:
+            yield node
+        elif id(node) not in done:
+            done.add(id(node))
+            stack.append((node, True))
+            stack.extend((operand, False) for operand in reversed(operands(node)))
+
+
+def rewrite(root: Expr, leaf: Callable[[Expr], Expr], call: Callable[[Expr], Expr] | None = None) -> Expr:
+    """A copy with `leaf(node)` for each leaf and `call(node)` for each rebuilt inner node.
+
+    What was shared stays shared, what did not change is the same object.
+    """
+    new: dict[int, Expr] = {}
+    for node in walk(root):
+        parts = operands(node)
+        if not parts:
+            new[id(node)] = leaf(node)
+            continue
+        replaced = tuple(new[id(part)] for part in parts)
+        result = node if all(a is b for a, b in zip(parts, replaced, strict=True)) else _rebuilt(node, replaced)
+        new[id(node)] = call(result) if call else result
+    return new[id(root)]
+
+
+def _rebuilt(node: Expr, parts: tuple[Expr, ...]) -> Expr:
+    if isinstance(node, Op):
+        return Op(node.name, parts, node.dtype)
+    return Cast(parts[0], node.dtype)
+
+
+def substitute(root: Expr, values: Mapping[Axis, IndexLike]) -> Expr:
+    """A copy with axes replaced in all indices; selects whose test is now decided are resolved."""
+    return rewrite(root, lambda node: substitute_leaf(node, values), decide)
+
+
+def substitute_leaf(node: Expr, values: Mapping[Axis, IndexLike]) -> Expr:
+    if isinstance(node, Load):
+        return Load(node.source, tuple(index.substitute(values) for index in node.indices))
+    if isinstance(node, Index):
+        return Index(node.index.substitute(values))
+    if isinstance(node, IndexTest):
+        return IndexTest(node.index.substitute(values), node.low, node.high)
+    return node
+
+
+def decide(node: Expr) -> Expr:
+    """A select on an index test that intervals settle is one of its branches."""
+    if isinstance(node, Op) and node.name == "select":
+        known = decided(node.operands[0])
+        if known is not None:
+            return node.operands[1 if known else 2]
+    return node
+
+
+def decided(condition: Expr) -> bool | None:
+    """The value of a condition where index intervals settle it, else None."""
+    if isinstance(condition, IndexTest):
+        return condition.decided()
+    if isinstance(condition, Op) and condition.name == "logical_and":
+        parts = [decided(part) for part in condition.operands]
+        return False if False in parts else True if None not in parts else None
+    return None
+
+
+def loads(root: Expr) -> list[Load]:
+    """All loads, in order of first use."""
+    return [node for node in walk(root) if isinstance(node, Load)]
+
+
+def select(condition: Expr, chosen: Expr, other: Expr) -> Expr:
+    """`chosen` where the condition holds, else `other`; only the chosen one is evaluated."""
+    return decide(Op("select", (condition, chosen, other), chosen.dtype))

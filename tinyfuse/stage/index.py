@@ -1,0 +1,232 @@
+"""Exact arithmetic on indices: affine expressions over axes, with quotients and remainders kept whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class IndexArithmetic:
+    """The operators of everything that can stand in an index."""
+
+    __slots__ = ()
+
+    def __add__(self, other: IndexLike) -> Affine:
+        return affine(self)._plus(affine(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: IndexLike) -> Affine:
+        return affine(self)._plus(affine(other)._times(-1))
+
+    def __rsub__(self, other: IndexLike) -> Affine:
+        return affine(other)._plus(affine(self)._times(-1))
+
+    def __mul__(self, factor: int) -> Affine:
+        return affine(self)._times(factor)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Affine:
+        return affine(self)._times(-1)
+
+    def __floordiv__(self, divisor: int) -> Affine:
+        return affine(self)._quotient(divisor)
+
+    def __mod__(self, divisor: int) -> Affine:
+        return affine(self)._remainder(divisor)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Axis(IndexArithmetic):
+    """A variable that takes the values start … start + extent - 1: an axis of a stage, or a loop's counter."""
+
+    name: str
+    extent: int
+    start: int = 0
+
+    def interval(self) -> tuple[int, int]:
+        return self.start, self.start + self.extent - 1
+
+    def substitute(self, values: Mapping[Axis, IndexLike]) -> Affine:
+        return affine(values.get(self, self))
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient(IndexArithmetic):
+    """floor(index / divisor), where the division could not be simplified away."""
+
+    index: Affine
+    divisor: int
+
+    def interval(self) -> tuple[int, int]:
+        low, high = self.index.interval()
+        return low // self.divisor, high // self.divisor
+
+    def substitute(self, values: Mapping[Axis, IndexLike]) -> Affine:
+        return self.index.substitute(values) // self.divisor
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder(IndexArithmetic):
+    """index mod divisor (never negative), where it could not be simplified away."""
+
+    index: Affine
+    divisor: int
+
+    def interval(self) -> tuple[int, int]:
+        return 0, self.divisor - 1
+
+    def substitute(self, values: Mapping[Axis, IndexLike]) -> Affine:
+        return self.index.substitute(values) % self.divisor
+
+
+Term = Axis | Quotient | Remainder
+
+
+class Affine(IndexArithmetic):
+    """A sum of coefficient * term, plus a constant. Immutable; equal when the same sum."""
+
+    __slots__ = ("_hash", "constant", "terms")
+
+    terms: tuple[tuple[Term, int], ...]  # in order of first appearance; coefficients are never 0
+    constant: int
+
+    def __init__(self, terms: tuple[tuple[Term, int], ...] = (), constant: int = 0):
+        self.terms = terms
+        self.constant = constant
+        self._hash: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Affine):
+            return NotImplemented
+        if self.constant != other.constant or len(self.terms) != len(other.terms):
+            return False
+        return self.terms == other.terms or dict(self.terms) == dict(other.terms)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((frozenset(self.terms), self.constant))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return index_text(self)
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+    def coefficient(self, term: Term) -> int:
+        for known, coefficient in self.terms:
+            if known is term or known == term:
+                return coefficient
+        return 0
+
+    def interval(self) -> tuple[int, int]:
+        """(smallest, largest) value over all values of the axes."""
+        low = high = self.constant
+        for term, coefficient in self.terms:
+            first, last = term.interval()
+            if coefficient > 0:
+                low, high = low + coefficient * first, high + coefficient * last
+            else:
+                low, high = low + coefficient * last, high + coefficient * first
+        return low, high
+
+    def substitute(self, values: Mapping[Axis, IndexLike]) -> Affine:
+        result = Affine((), self.constant)
+        for term, coefficient in self.terms:
+            result = result._plus(term.substitute(values)._times(coefficient))
+        return result
+
+    def axes(self) -> dict[Axis, None]:
+        """All axes it depends on, also inside quotients and remainders, in order of appearance."""
+        found: dict[Axis, None] = {}
+        for term, _ in self.terms:
+            found.update({term: None} if isinstance(term, Axis) else term.index.axes())
+        return found
+
+    def _plus(self, other: Affine) -> Affine:
+        if not other.terms:
+            return Affine(self.terms, self.constant + other.constant) if other.constant else self
+        total = dict(self.terms)
+        for term, coefficient in other.terms:
+            total[term] = total.get(term, 0) + coefficient
+        terms = tuple((term, coefficient) for term, coefficient in total.items() if coefficient)
+        return _recombined(Affine(terms, self.constant + other.constant))
+
+    def _times(self, factor: int) -> Affine:
+        if factor == 1:
+            return self
+        terms = tuple((term, coefficient * factor) for term, coefficient in self.terms) if factor else ()
+        return Affine(terms, self.constant * factor)
+
+    def _quotient(self, divisor: int) -> Affine:
+        if divisor == 1:
+            return self
+        multiples, rest = self._split(divisor)
+        low, high = rest.interval()
+        if low // divisor == high // divisor:
+            return multiples + low // divisor
+        return multiples + Affine(((Quotient(rest, divisor), 1),))
+
+    def _remainder(self, divisor: int) -> Affine:
+        if divisor == 1:
+            return Affine()
+        _, rest = self._split(divisor)
+        low, high = rest.interval()
+        if low // divisor == high // divisor:
+            return rest - low // divisor * divisor
+        return Affine(((Remainder(rest, divisor), 1),))
+
+    def _split(self, divisor: int) -> tuple[Affine, Affine]:
+        """(multiples, rest) with self = divisor * multiples + rest."""
+        whole, constant = divmod(self.constant, divisor)
+        multiples = Affine(tuple((t, c // divisor) for t, c in self.terms if c % divisor == 0), whole)
+        return multiples, Affine(tuple((t, c) for t, c in self.terms if c % divisor), constant)
+
+
+def _recombined(index: Affine) -> Affine:
+    """`c * d * (k / d) + c * (k % d)` is `c * k`."""
+    for term, coefficient in index.terms:
+        if isinstance(term, Remainder):
+            quotient = Quotient(term.index, term.divisor)
+            if index.coefficient(quotient) == coefficient * term.divisor:
+                rest = tuple((t, c) for t, c in index.terms if t != term and t != quotient)
+                return Affine(rest, index.constant) + term.index * coefficient
+    return index
+
+
+IndexLike = Affine | Axis | Quotient | Remainder | IndexArithmetic | int
+
+
+def affine(value: IndexLike) -> Affine:
+    """Any index as an `Affine`."""
+    if isinstance(value, Affine):
+        return value
+    if isinstance(value, int):
+        return Affine((), value)
+    return Affine(((value, 1),))  # type: ignore[arg-type]
+
+
+def index_text(index: IndexLike, names: Mapping[Axis, str] | None = None) -> str:
+    """As C writes it: `64 * b + l - 1`. `names` replaces the axes' own names."""
+    index = affine(index)
+    parts = [_product_text(term, coefficient, names) for term, coefficient in index.terms]
+    if index.constant or not parts:
+        parts.append(str(index.constant))
+    return " + ".join(parts).replace("+ -", "- ")
+
+
+def _product_text(term: Term, coefficient: int, names: Mapping[Axis, str] | None) -> str:
+    if isinstance(term, Axis):
+        text = names.get(term, term.name) if names else term.name
+    else:
+        inner = index_text(term.index, names)
+        inner = inner if " " not in inner else f"({inner})"
+        text = f"{inner} {'/' if isinstance(term, Quotient) else '%'} {term.divisor}"
+        if coefficient != 1:
+            text = f"({text})"
+    if coefficient == 1:
+        return text
+    return f"-{text}" if coefficient == -1 else f"{coefficient} * {text}"

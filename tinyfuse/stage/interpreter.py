@@ -1,0 +1,135 @@
+"""The slow, obvious meaning of stages: all elements of one stage after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinyfuse.graph.numerics import Array, Numerics, halving, pairwise
+from tinyfuse.stage.expr import (
+    Accumulator,
+    Cast,
+    Const,
+    Expr,
+    Index,
+    IndexTest,
+    Load,
+    Op,
+    walk,
+)
+from tinyfuse.stage.index import Affine, Axis, Quotient
+from tinyfuse.stage.ir import Order, Stage, Stages
+
+# The value of each axis, as arrays that broadcast against one another.
+Grid = Mapping[Axis, Array]
+
+
+def interpret_stages(
+    stages: Stages, arrays: Sequence[np.ndarray], numerics: Numerics
+) -> list[np.ndarray]:
+    """The outputs of a program, for one array of the right type for each of its inputs."""
+    known: dict[Stage, np.ndarray] = dict(zip(stages.inputs, arrays, strict=True))
+    with np.errstate(all="ignore"):
+        for stage in stages.stages:
+            known[stage] = _StageRun(stage, known, numerics).result()
+    return [known[stage] for stage in stages.outputs]
+
+
+class _StageRun:
+    def __init__(self, stage: Stage, known: Mapping[Stage, np.ndarray], numerics: Numerics):
+        assert stage.body is not None
+        self.stage, self.known, self.numerics = stage, known, numerics
+        self.nodes = list(walk(stage.body))
+
+    def result(self) -> np.ndarray:
+        stage = self.stage
+        if 0 in stage.shape:
+            return np.empty(stage.shape, stage.dtype)
+        value = COMBINED[stage.order](self) if stage.reduce_axes else self.body(_grid(stage.axes))
+        value = np.array(np.broadcast_to(value, stage.shape))
+        assert value.dtype == stage.dtype, f"{stage.name} is {value.dtype}, not {stage.dtype}"
+        return value
+
+    def serial(self) -> Array:
+        stage, grid = self.stage, _grid(self.stage.axes)
+        so_far: Array = np.full(stage.shape, stage.init)
+        for position in np.ndindex(*[axis.extent for axis in stage.reduce_axes]):
+            so_far = self.body({**grid, **dict(zip(stage.reduce_axes, position, strict=True))}, so_far)
+        return so_far
+
+    def tree(self, combine_all: Callable[[np.ndarray, Callable[..., Array]], np.ndarray]) -> Array:
+        """The terms along the reduce axis, in front, combined in one of the tree orders."""
+        body = self.stage.body
+        assert isinstance(body, Op)
+        load = body.operands[1]
+        assert isinstance(load, Load)
+        axes = self.stage.reduce_axes + self.stage.axes
+        terms = np.broadcast_to(self.load(load, _grid(axes)), [axis.extent for axis in axes])
+        return combine_all(terms, lambda a, b: self.numerics.scalar(body.name, [a, b], body.dtype))
+
+    def body(self, grid: Grid, so_far: Array | None = None) -> Array:
+        """The value of the body at all points of a grid."""
+        values: dict[int, Any] = {}
+        for node in self.nodes:
+            values[id(node)] = self.value(node, grid, values, so_far)
+        return values[id(self.stage.body)]
+
+    def value(self, node: Expr, grid: Grid, values: dict[int, Any], so_far: Array | None) -> Array:
+        match node:
+            case Const(value):
+                return value
+            case Load():
+                return self.load(node, grid)
+            case Accumulator():
+                return so_far
+            case Index(index):
+                return np.int64(index_values(index, grid))
+            case IndexTest(index, low, high):
+                position = index_values(index, grid)
+                above = True if low is None else position >= low
+                return np.logical_and(above, True if high is None else position < high)
+            case Cast(operand, dtype):
+                return self.numerics.cast(values[id(operand)], dtype)
+            case Op(name, operands, dtype):
+                arguments = [values[id(operand)] for operand in operands]
+                if name == "fma":
+                    return self.numerics.fma(*arguments)
+                return self.numerics.scalar(name, arguments, dtype)
+        raise AssertionError(f"there is no expression {type(node).__name__}")
+
+    def load(self, node: Load, grid: Grid) -> Array:
+        """The elements at the indices; what a select does not choose may lie outside."""
+        array = self.known[node.source]
+        positions = [index_values(index, grid) for index in node.indices]
+        if array.size == 0:
+            return np.zeros(np.broadcast_shapes(*map(np.shape, positions)), array.dtype)
+        limits = [extent - 1 for extent in array.shape]
+        clipped = [np.clip(p, 0, limit) for p, limit in zip(positions, limits, strict=True)]
+        return array[tuple(clipped)]
+
+
+COMBINED: dict[Order, Callable[[_StageRun], Array]] = {
+    Order.SERIAL: _StageRun.serial,
+    Order.HALVING: lambda run: run.tree(halving),
+    Order.PAIRWISE: lambda run: run.tree(pairwise),
+}
+
+
+def _grid(axes: Sequence[Axis]) -> Grid:
+    ranges = np.ogrid[tuple([slice(a.start, a.start + a.extent) for a in axes])] if axes else []
+    return dict(zip(axes, ranges, strict=True))
+
+
+def index_values(index: Affine, grid: Grid) -> Array:
+    """The values of an index at all points of a grid."""
+    total: Array = index.constant
+    for term, coefficient in index.terms:
+        if isinstance(term, Axis):
+            total = total + grid[term] * coefficient
+            continue
+        inner = index_values(term.index, grid)
+        part = inner // term.divisor if isinstance(term, Quotient) else inner % term.divisor
+        total = total + part * coefficient
+    return total

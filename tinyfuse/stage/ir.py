@@ -1,0 +1,80 @@
+"""Stages: arrays defined element by element, independent of loops, storage and threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tinyfuse.stage.expr import Expr, Load, loads
+from tinyfuse.stage.index import Axis, IndexLike, affine
+
+if TYPE_CHECKING:
+    from tinyfuse.source import Source
+
+
+class Order(Enum):
+    """How the elements along a stage's reduce axis are combined.
+
+    SERIAL: a chain from `init`, indices ascending, the last reduce axis fastest.
+    HALVING: `a[l] + a[l + n/2]` for n, n/2 … 2, with n a power of two.
+    PAIRWISE: adjacent pairs, pairs of pairs, …; what has no partner waits for the next round.
+    The tree orders have one reduce axis; their body combines the accumulator with one load of a
+    stage that only they read, over the whole axis.
+    """
+
+    SERIAL = "serial"
+    HALVING = "halving"
+    PAIRWISE = "pairwise"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stage:
+    """`name[axes] = body`, or with reduce axes the combination of `body` over them, from `init`.
+
+    An input has no body. The meaning of a stage is all here: its scalar operations, each rounded to
+    its dtype, and the order of its reduction. A schedule cannot change it.
+    """
+
+    name: str  # unique among the stages of a program, a C identifier
+    axes: tuple[Axis, ...]
+    dtype: np.dtype
+    body: Expr | None = None
+    reduce_axes: tuple[Axis, ...] = ()
+    init: np.generic | None = None  # where a SERIAL reduction starts
+    order: Order = Order.SERIAL
+    sources: tuple[Source, ...] = ()
+    named: bool = False  # whether the name is the user's variable
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(axis.extent for axis in self.axes)
+
+    @property
+    def is_input(self) -> bool:
+        return self.body is None
+
+    def __getitem__(self, indices: tuple[IndexLike, ...]) -> Load:
+        return Load(self, tuple(affine(index) for index in indices))
+
+    def reads(self) -> list[Load]:
+        """All loads of the body, in order of first use."""
+        return [] if self.body is None else loads(self.body)
+
+    def __repr__(self) -> str:
+        return f"<stage {self.name}>"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stages:
+    """A program: stages in an order where producers stand before consumers.
+
+    outputs: for each output of the graph, the stage that holds it.
+    """
+
+    name: str
+    inputs: tuple[Stage, ...]
+    stages: tuple[Stage, ...]  # all but the inputs
+    outputs: tuple[Stage, ...]

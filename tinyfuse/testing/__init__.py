@@ -1,0 +1,41 @@
+"""Tests for functions that tinyfuse compiles, and for tinyfuse: needs `pip install tinyfuse[testing]`.
+
+    from tinyfuse.testing import ArraySpec, check_equivalence
+
+    def test_softmax():
+        check_equivalence(softmax, ArraySpec("float32", (4, 300)))
+
+`arrays` and `programs` are hypothesis strategies; `random_program(seed)` is the quick way to thousands.
+"""
+
+from __future__ import annotations
+
+from tinyfuse.testing.case import Case, program_case
+from tinyfuse.testing.compare import difference, ulps
+from tinyfuse.testing.equivalence import ArraySpec, check_equivalence
+from tinyfuse.testing.generate import random_program
+from tinyfuse.testing.ladder import Failure, Ladder, Report, Variant
+from tinyfuse.testing.program import Program
+from tinyfuse.testing.strategies import arrays, dtypes, programs, shapes
+from tinyfuse.testing.values import LAYOUTS, special_values
+
+__all__ = [
+    "LAYOUTS",
+    "ArraySpec",
+    "Case",
+    "Failure",
+    "Ladder",
+    "Program",
+    "Report",
+    "Variant",
+    "arrays",
+    "check_equivalence",
+    "difference",
+    "dtypes",
+    "program_case",
+    "programs",
+    "random_program",
+    "shapes",
+    "special_values",
+    "ulps",
+]

@@ -1,0 +1,75 @@
+"""Equality to the bit, and what to say where it fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinyfuse.dtypes import describe
+
+
+def bits(array: np.ndarray) -> np.ndarray:
+    """The elements as unsigned integers, with one pattern for all NaNs: equal where the results are the same."""
+    array = np.ascontiguousarray(array)
+    unsigned = array.view(f"u{array.itemsize}")
+    if array.dtype.kind != "f":
+        return unsigned
+    return np.where(np.isnan(array), np.array(np.nan, array.dtype).view(unsigned.dtype), unsigned)
+
+
+def difference(expected: Any, actual: Any) -> str | None:
+    """How a result differs from the expected one in kind, dtype, shape or any bit; None if it does not.
+
+    Numpy scalars, 0-d arrays and Python floats are different kinds. NaN is equal to NaN.
+    """
+    if _kind(expected) != _kind(actual):
+        return f"expected {_article(expected)}, found {_article(actual)}"
+    if not isinstance(expected, np.ndarray | np.generic | float):
+        return None if expected == actual else f"expected {expected!r}, found {actual!r}"
+    expected, actual = np.asarray(expected), np.asarray(actual)
+    if (expected.dtype, expected.shape) != (actual.dtype, actual.shape):
+        return f"expected {describe(expected.shape, expected.dtype)}, found {describe(actual.shape, actual.dtype)}"
+    return _first_element(expected, actual)
+
+
+def _first_element(expected: np.ndarray, actual: np.ndarray) -> str | None:
+    want, have = bits(expected).reshape(expected.shape), bits(actual).reshape(actual.shape)
+    differing = np.argwhere(want != have)
+    if not len(differing):
+        return None
+    index = tuple(differing[0].tolist())
+    digits = 2 * want.itemsize
+    return (
+        f"{describe(expected.shape, expected.dtype)} element {list(index)}:"
+        f" expected {expected[index]} (0x{want[index]:0{digits}x}), found {actual[index]} (0x{have[index]:0{digits}x});"
+        f" {len(differing)} of {want.size} elements differ"
+    )
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return "array"
+    return "numpy scalar" if isinstance(value, np.generic) else type(value).__name__
+
+
+def _article(value: Any) -> str:
+    kind = _kind(value)
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def ulps(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
+    """Distance of floats in units in the last place; 0 where both are NaN, huge where only one is."""
+    steps = [_ordinal(np.asarray(value)) for value in (expected, actual)]
+    distance = np.where(steps[0] > steps[1], steps[0] - steps[1], steps[1] - steps[0])
+    nan = np.isnan(expected), np.isnan(actual)
+    huge = np.iinfo(distance.dtype).max
+    return np.where(nan[0] & nan[1], 0, np.where(nan[0] | nan[1], huge, distance))
+
+
+def _ordinal(array: np.ndarray) -> np.ndarray:
+    """Unsigned integers in the order of the floats; the zeros have one place."""
+    unsigned = array.view(f"u{array.itemsize}")
+    middle = unsigned.dtype.type(1 << (8 * array.itemsize - 1))
+    magnitude = unsigned & ~middle
+    return np.where(np.signbit(array), middle - magnitude, middle + magnitude)

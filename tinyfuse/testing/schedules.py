@@ -1,0 +1,90 @@
+"""Random legal schedules: directives drawn one by one, kept where the schedule takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tinyfuse.errors import ScheduleError
+from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.stage.ir import Stage
+from tinyfuse.testing.choices import Choices
+
+MOST_DIRECTIVES = 12
+MOST_INLINED = 5  # an inlined stage is computed once for each place that reads it
+
+
+def random_schedule(choices: Choices, schedule: Schedule) -> Schedule:
+    """A schedule some directives away from this one, which computes the same bits."""
+    for _ in range(choices.below(MOST_DIRECTIVES + 1)):
+        directive = choices.choose(DIRECTIVES)
+        try:
+            schedule = directive(choices, schedule)
+        except ScheduleError:
+            continue
+    return schedule
+
+
+def _stage(choices: Choices, schedule: Schedule) -> Stage:
+    return choices.choose(schedule.stages.stages)
+
+
+def _loop(choices: Choices, schedule: Schedule, stage: Stage) -> Loop:
+    loops = schedule[stage].loops
+    if not loops:
+        raise ScheduleError(f"{stage.name} has no loops")
+    return choices.choose(loops)
+
+
+def _split(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    loop = _loop(choices, schedule, stage)
+    factor = loop.step * (1 + choices.below(max(2, min(loop.axis.extent, 70))))
+    return schedule.split(stage, loop, factor)
+
+
+def _reorder(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    return schedule.reorder(stage, *choices.shuffled(schedule[stage].loops))
+
+
+def _parallel(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    return schedule.parallel(stage, _loop(choices, schedule, stage))
+
+
+def _vectorize(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    return schedule.vectorize(stage, _loop(choices, schedule, stage))
+
+
+def _unroll(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    loop = _loop(choices, schedule, stage)
+    if loop.axis.extent > 8:
+        raise ScheduleError("the text would be long")
+    return schedule.unroll(stage, loop)
+
+
+def _inline(choices: Choices, schedule: Schedule) -> Schedule:
+    if sum(schedule[stage].inlined for stage in schedule.stages.stages) >= MOST_INLINED:
+        raise ScheduleError("the text would be long")
+    return schedule.inline(_stage(choices, schedule))
+
+
+def _store(choices: Choices, schedule: Schedule) -> Schedule:
+    return schedule.store(_stage(choices, schedule))
+
+
+def _compute_at(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    readers = schedule.readers(stage)
+    if not readers:
+        raise ScheduleError(f"nothing reads {stage.name}")
+    consumer = choices.choose(readers)
+    loops = (None, *schedule[consumer].loops)
+    return schedule.compute_at(stage, consumer, choices.choose(loops))
+
+
+DIRECTIVES: tuple[Callable[[Choices, Schedule], Schedule], ...] = (
+    _split, _split, _reorder, _parallel, _vectorize, _unroll, _inline, _store, _compute_at, _compute_at,
+)  # fmt: skip

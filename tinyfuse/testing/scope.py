@@ -1,0 +1,55 @@
+"""What a construct sees of the program that it adds an expression to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinyfuse.testing.choices import Choices
+
+Array = np.ndarray | np.generic
+
+
+@dataclass(slots=True)
+class Scope:
+    """The values of a program under construction, by name."""
+
+    choices: Choices
+    values: dict[str, Any]
+    largest: int  # number of elements that no value may exceed
+
+    def array(self, accept: Callable[[Array], bool] = lambda value: True) -> str:
+        """A name of an accepted array or numpy scalar, preferably a recent one."""
+        names = [name for name, value in self.values.items() if is_array(value) and accept(value)]
+        if not names:
+            raise NotApplicable
+        index = min(self.choices.below(len(names)), self.choices.below(len(names)))
+        return names[-1 - index]
+
+    def partner(self, name: str, accept: Callable[[Array], bool] = lambda value: True) -> str:
+        """A name of an array that broadcasts with the named one."""
+        shape = self.values[name].shape
+        return self.array(lambda value: broadcasts(shape, value.shape, self.largest) and accept(value))
+
+
+class NotApplicable(Exception):  # noqa: N818
+    """A construct finds no operands."""
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.generic)
+
+
+def broadcasts(first: tuple[int, ...], second: tuple[int, ...], largest: int) -> bool:
+    """Whether two shapes broadcast to one of at most so many elements."""
+    size = 1
+    for position in range(1, max(len(first), len(second)) + 1):
+        a = first[-position] if position <= len(first) else 1
+        b = second[-position] if position <= len(second) else 1
+        if a != b and a != 1 and b != 1:
+            return False
+        size *= b if a == 1 else a
+    return size <= largest

@@ -1,0 +1,136 @@
+"""The graph under construction: equations, hidden inputs and checks, in the order they are met."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tinyfuse.dtypes import is_supported
+from tinyfuse.errors import LeakedTracerError, SideEffectError, UnsupportedDtypeError
+from tinyfuse.graph.ir import Atom, Eqn, Primitive, Var
+from tinyfuse.graph.shapes import infer
+from tinyfuse.source import UNKNOWN, Source, here, location
+from tinyfuse.trace.captured import Captured, Place, find_places
+from tinyfuse.trace.specs import Check
+
+
+class GraphBuilder:
+    """Records one run of a function. Belongs to the thread that runs it."""
+
+    __slots__ = ("_captured", "_function", "_places", "_snapshots", "checks", "eqns", "inputs", "source")
+
+    def __init__(self, function: Callable[..., Any]):
+        self.eqns: list[Eqn] = []
+        self.inputs: list[Var] = []
+        self.checks: list[Check] = []
+        self.source: Source | None = None  # of the operation that is running
+        self._function = function
+        self._captured: dict[int, tuple[Captured, Var]] = {}
+        self._places: dict[int, Place] | None = None
+        self._snapshots: list[tuple[np.ndarray, np.ndarray, Source]] = []
+
+    def define(
+        self,
+        primitive: Primitive,
+        atoms: tuple[Atom, ...],
+        params: Mapping[str, Any],
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+    ) -> Var:
+        """Append an equation whose output has this type."""
+        output = Var(shape, dtype)
+        self.eqns.append(Eqn(primitive, atoms, params, output, self.source))
+        return output
+
+    def emit(self, primitive: Primitive, *atoms: Atom, **params: Any) -> Var:
+        """Append an equation; the primitive's shape rule gives the type of its output."""
+        shape, dtype = infer(primitive, atoms, params)
+        return self.define(primitive, atoms, params, shape, dtype)
+
+    def check(self, output: Var, error: type[Exception], message: str) -> None:
+        """After the call raise `error(message)` where `output` is true."""
+        self.checks.append(Check(output, error, message + self.place()))
+
+    def place(self) -> str:
+        return place_text(self.source or UNKNOWN)
+
+    def capture(self, array: np.ndarray) -> Var:
+        """The hidden input that stands for an array from outside."""
+        known = self._captured.get(id(array))
+        if known is None:
+            known = self._captured[id(array)] = self._new_input(array)
+        return known[1]
+
+    def _new_input(self, array: np.ndarray) -> tuple[Captured, Var]:
+        require_plain(array)
+        if self._places is None:
+            self._places = find_places(self._function)
+        place = self._places.get(id(array))
+        if place is None:
+            self._snapshots.append((array, array.copy(), self.source or here()))
+        return Captured(array, place), Var(array.shape, array.dtype, place.name if place else None)
+
+    @property
+    def captured(self) -> list[tuple[Captured, Var]]:
+        return list(self._captured.values())
+
+    def verify_unchanged(self) -> None:
+        """Raises SideEffectError if an array that was made while tracing was written after its use."""
+        for array, snapshot, source in self._snapshots:
+            if array.tobytes() != snapshot.tobytes():
+                raise SideEffectError(
+                    "an array that a traced operation uses was written afterwards; write all of its "
+                    "elements before the first traced operation that uses it, or use a new array"
+                    + place_text(source)
+                )
+
+
+def require_plain(array: np.ndarray) -> None:
+    """Raises UnsupportedDtypeError for arrays that a graph can't take."""
+    if not is_supported(array.dtype):
+        remedy = "native byte order" if array.dtype.kind in "fiu" else "a supported dtype"
+        raise UnsupportedDtypeError(
+            f"an array of dtype {array.dtype} meets a traced array; tinyfuse computes with bool, "
+            f"int8..int64, uint8..uint64, float32 and float64: convert it to {remedy} with astype"
+        )
+    if type(array) not in (np.ndarray, np.memmap):
+        raise UnsupportedDtypeError(
+            f"a {type(array).__name__} meets a traced array; only plain numpy arrays are supported: "
+            "convert it with np.asarray outside the traced function"
+        )
+
+
+def place_text(source: Source) -> str:
+    """The end of every message: the user's file, line and text."""
+    if source is UNKNOWN:
+        return ""
+    text = source.statement.split("\n")[0] or source.expression
+    return f"\n  at {location(source)}" + (f": {text}" if text else "")
+
+
+class _State(threading.local):
+    builder: GraphBuilder | None = None
+
+
+state = _State()
+
+
+def active() -> GraphBuilder:
+    """The builder of the trace that this thread is in. Raises LeakedTracerError outside of one."""
+    builder = state.builder
+    if builder is None:
+        raise leaked()
+    return builder
+
+
+def leaked() -> LeakedTracerError:
+    ended = state.builder is None
+    return LeakedTracerError(
+        "a traced array was used "
+        + ("after its trace had ended" if ended else "inside the trace of another function")
+        + "; it stands for an array only while its function is traced: return the value from the "
+        "function instead of keeping it"
+    )

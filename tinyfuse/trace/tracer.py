@@ -1,0 +1,242 @@
+"""Tracer: the stand-in for an array while a function is traced.
+
+Its operators and methods are attached by the modules of this package, one for each chapter of
+numpy.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tinyfuse import errors
+from tinyfuse.dtypes import describe
+from tinyfuse.graph.ir import Atom
+from tinyfuse.trace.builder import GraphBuilder, leaked, state
+
+
+class Tracer:
+    """Stands for an ndarray, or for a numpy scalar.
+
+    Attributes and methods are those of `numpy.ndarray`; what is our own starts with an underscore.
+    """
+
+    __slots__ = ("_atom", "_builder", "_scalar")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, builder: GraphBuilder, atom: Atom, scalar: bool = False):
+        self._builder = builder
+        self._atom = atom
+        self._scalar = scalar
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # so that isinstance(x, np.ndarray) is what it is without tracing
+        return self._atom.dtype.type if self._scalar else np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._atom.shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        _refuse_write("assigning to x.shape changes the array in place: write x = x.reshape(shape)")
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._atom.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._atom.shape)
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for extent in self._atom.shape:
+            size *= extent
+        return size
+
+    @property
+    def itemsize(self) -> int:
+        return self._atom.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    def __len__(self) -> int:
+        if not self._atom.shape:
+            name = "object of type 'numpy.{}' has no len()" if self._scalar else "len() of unsized object"
+            raise TypeError(name.format(self.dtype.name))
+        return self._atom.shape[0]
+
+    def __repr__(self) -> str:
+        return f"Tracer({describe(self.shape, self.dtype)})"
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            _refuse(errors.NumberConversionError, f"format(x, {spec!r}) needs the value of {{}}")
+        return repr(self)
+
+    def __copy__(self) -> Tracer:
+        return self.copy()  # type: ignore[attr-defined, no-any-return]
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        return self.copy()  # type: ignore[attr-defined, no-any-return]
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _convert(self, errors.ArrayConversionError, "pickling", "pickle the function's result")
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        return np
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any
+    ) -> Any:
+        from tinyfuse.trace.elementwise import call_ufunc
+
+        return _operate(call_ufunc, ufunc, method, inputs, kwargs)
+
+    def __array_function__(
+        self, function: Any, types: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        from tinyfuse.trace.dispatch import call_function
+
+        return _operate(call_function, function, args, kwargs)
+
+    def __iter__(self) -> Iterator[Tracer]:
+        if not self._atom.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[at] for at in range(self._atom.shape[0]))  # type: ignore[index]
+
+    # -- what has no value while tracing
+
+    def __bool__(self) -> bool:
+        if self.size > 1:
+            words = (
+                "The truth value of an array with more than one element is ambiguous. Use a.any() "
+                "or a.all()"
+            )
+            _convert(self, errors.BoolConversionError, "truth test", "np.where or & | ~", words)
+        _convert(
+            self,
+            errors.BoolConversionError,
+            "`if`, `while`, `and`, `or`, `not` or bool()",
+            "np.where(condition, a, b) in place of `if`, & | ~ in place of and, or, not",
+        )
+
+    def __int__(self) -> int:
+        _convert(self, errors.NumberConversionError, "int()", "x.astype(np.int64)")
+
+    def __float__(self) -> float:
+        _convert(
+            self,
+            errors.NumberConversionError,
+            "float() (or a function of `math`)",
+            "x.astype(np.float64), and np.sqrt, np.exp ... in place of those of `math`",
+        )
+
+    def __complex__(self) -> complex:
+        _convert(self, errors.NumberConversionError, "complex()", "a real dtype")
+
+    def __index__(self) -> int:
+        _convert(
+            self,
+            errors.NumberConversionError,
+            "a Python integer (an index, a shape, range())",
+            "a Python int argument, len(x) or x.shape",
+        )
+
+    def __round__(self, digits: int | None = None) -> NoReturn:
+        _convert(self, errors.NumberConversionError, "round()", "np.round(x)")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        _convert(
+            self,
+            errors.ArrayConversionError,
+            "np.array, np.asarray, an index into a real array, or code outside numpy",
+            "x itself, x.astype(dtype), or np.stack([x, y]) in place of np.array([x, y])",
+        )
+
+    def item(self, *args: Any) -> NoReturn:
+        _convert(self, errors.NumberConversionError, "x.item()", "x itself")
+
+    def tolist(self) -> NoReturn:
+        _convert(self, errors.NumberConversionError, "x.tolist()", "x itself, or list(x)")
+
+    def __contains__(self, value: Any) -> bool:
+        _convert(self, errors.BoolConversionError, "`in`", "(x == value).any()")
+
+    # -- writes
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if self._scalar:
+            raise TypeError(f"'numpy.{self.dtype.name}' object does not support item assignment")
+        _refuse_write(
+            f"x[...] = value writes into {describe(self.shape, self.dtype)} in place, which is not "
+            "supported yet: build a new array with np.where(mask, value, x) or np.concatenate"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in _WRITING_METHODS:
+            _refuse_write(f"x.{name} changes an array in place, which is not supported yet")
+        if not hasattr(np.ndarray, name):
+            raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
+        near = difflib.get_close_matches(name, [n for n in dir(Tracer) if n[0] != "_"], 1, 0.6)
+        hint = f"; the nearest one that is: x.{near[0]}" if near else ""
+        message = f"x.{name} is not among the attributes of an array that tinyfuse traces{hint}"
+        _fail(errors.UnlistedAttributeError(message))
+
+
+_WRITING_METHODS = (
+    "fill",
+    "itemset",
+    "partition",
+    "put",
+    "resize",
+    "setfield",
+    "setflags",
+    "sort",
+    "byteswap",
+)
+
+
+def _operate(*args: Any) -> Any:
+    from tinyfuse.trace.dispatch import operate
+
+    return operate(*args)
+
+
+def _fail(error: Exception) -> NoReturn:
+    """Raise an error that ends with the user's place."""
+
+    def fail() -> NoReturn:
+        raise error
+
+    _operate(fail)
+    raise AssertionError
+
+
+def _convert(
+    tracer: Tracer, error: type[errors.TinyfuseError], what: str, remedy: str, words: str = ""
+) -> NoReturn:
+    if tracer._builder is not state.builder:
+        _fail(leaked())
+    kind = describe(tracer.shape, tracer.dtype)
+    message = f"{what} needs the value of a traced {kind}, which is known only when the compiled "
+    message += f"function runs; use {remedy}"
+    _fail(error(f"{words}: {message}" if words else message))
+
+
+def _refuse(error: type[errors.TinyfuseError], message: str) -> NoReturn:
+    _fail(error(message.format("a traced array, which is known only at run time")))
+
+
+def _refuse_write(message: str) -> NoReturn:
+    _fail(errors.InPlaceWriteError(message))

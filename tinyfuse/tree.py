@@ -1,0 +1,180 @@
+"""Nested containers of arrays: taken apart into leaves, and put together again."""
+
+from __future__ import annotations
+
+import functools
+import enum
+import types
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Path = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeDef:
+    """The structure of a value without its leaves. Hashable: equal where leaves mean the same.
+
+    kind: how the children are put together; a leaf has the kind `leaf`.
+    keys: what leads to each child: positions, dictionary keys or attribute names.
+    static: what else the container needs (a class, a default factory).
+    """
+
+    kind: str
+    static: Any = None
+    keys: tuple[Any, ...] = ()
+    children: tuple[TreeDef, ...] = ()
+    leaf_count: int = 0
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        """The value of this structure with these leaves, in the order of `flatten`."""
+        if len(leaves) != self.leaf_count:
+            raise ValueError(f"the tree has {self.leaf_count} leaves, got {len(leaves)}")
+        return _build(self, iter(leaves))
+
+    def paths(self) -> list[Path]:
+        """For each leaf the keys that lead to it from the outermost container."""
+        if self.kind == "leaf":
+            return [()]
+        return [
+            (key, *path)
+            for key, child in zip(self.keys, self.children, strict=True)
+            for path in child.paths()
+        ]
+
+
+LEAF = TreeDef("leaf", leaf_count=1)
+NONE = TreeDef("none")
+
+
+def flatten(value: Any) -> tuple[list[Any], TreeDef]:
+    """(leaves, structure) of nested tuples, lists, dicts, named tuples, dataclasses and objects.
+
+    Dictionaries keep their order. None has no leaves. An object of a plain Python class counts as
+    the container of its attributes. Everything else is a leaf.
+    Raises ValueError for a container that contains itself.
+    """
+    leaves: list[Any] = []
+    return leaves, _flatten(value, leaves, set())
+
+
+def _flatten(value: Any, leaves: list[Any], inside: set[int]) -> TreeDef:
+    if value is None:
+        return NONE
+    parts = _parts(value)
+    if parts is None:
+        leaves.append(value)
+        return LEAF
+    if id(value) in inside:
+        raise ValueError(f"a {type(value).__name__} contains itself and cannot be taken apart")
+    kind, static, keys, items = parts
+    inside.add(id(value))
+    children = tuple([_flatten(item, leaves, inside) for item in items])
+    inside.discard(id(value))
+    return TreeDef(kind, static, keys, children, sum([child.leaf_count for child in children]))
+
+
+Parts = tuple[str, Any, tuple[Any, ...], Sequence[Any]]
+
+
+def _parts(value: Any) -> Parts | None:
+    """(kind, static, keys, items) of a container, None for a leaf."""
+    cls = type(value)
+    if cls in _KINDS:
+        return _KINDS[cls](value)
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return "namedtuple", cls, cls._fields, value
+    if not _is_plain_class(cls):
+        return None
+    names = _attributes(value)
+    return ("object", cls, names, [getattr(value, name) for name in names]) if names else None
+
+
+def _sequence(value: Sequence[Any]) -> Parts:
+    return type(value).__name__, None, tuple(range(len(value))), value
+
+
+def _mapping(value: dict[Any, Any]) -> Parts:
+    static = value.default_factory if isinstance(value, defaultdict) else None
+    return type(value).__name__, static, tuple(value), list(value.values())
+
+
+_KINDS: dict[type, Callable[[Any], Parts]] = {
+    tuple: _sequence,
+    list: _sequence,
+    dict: _mapping,
+    OrderedDict: _mapping,
+    defaultdict: _mapping,
+}
+
+_LEAVES = (
+    type,
+    types.ModuleType,
+    types.FunctionType,
+    enum.Enum,
+    BaseException,
+    np.ndarray,
+    np.generic,
+    np.dtype,
+)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_plain_class(cls: type) -> bool:
+    """Whether objects of a class hold nothing but attributes, so that these make a copy."""
+    if issubclass(cls, _LEAVES) or cls is object:
+        return False
+    try:
+        object.__new__(cls)
+    except TypeError:  # it keeps data outside its attributes: str, functools.partial, a lock
+        return False
+    return True
+
+
+def _attributes(value: Any) -> tuple[str, ...]:
+    cls = type(value)
+    names = [name for name in _slots(cls) if hasattr(value, name)]
+    return (*names, *getattr(value, "__dict__", ()))
+
+
+@functools.lru_cache(maxsize=4096)
+def _slots(cls: type) -> tuple[str, ...]:
+    members = [
+        name
+        for base in reversed(cls.__mro__)
+        for name, member in vars(base).items()
+        if isinstance(member, types.MemberDescriptorType)
+    ]
+    return tuple(members)
+
+
+def _build(tree: TreeDef, leaves: Iterator[Any]) -> Any:
+    if tree.kind == "leaf":
+        return next(leaves)
+    items = [_build(child, leaves) for child in tree.children]
+    return _BUILDERS[tree.kind](tree, items)
+
+
+def _build_object(tree: TreeDef, items: list[Any]) -> Any:
+    copy = object.__new__(tree.static)
+    for name, item in zip(tree.keys, items, strict=True):
+        object.__setattr__(copy, name, item)
+    return copy
+
+
+_BUILDERS: dict[str, Callable[[TreeDef, list[Any]], Any]] = {
+    "none": lambda tree, items: None,
+    "tuple": lambda tree, items: tuple(items),
+    "list": lambda tree, items: items,
+    "dict": lambda tree, items: dict(zip(tree.keys, items, strict=True)),
+    "OrderedDict": lambda tree, items: OrderedDict(zip(tree.keys, items, strict=True)),
+    "defaultdict": lambda tree, items: defaultdict(
+        tree.static, zip(tree.keys, items, strict=True)
+    ),
+    "namedtuple": lambda tree, items: tree.static._make(items),
+    "object": _build_object,
+}
