@@ -22,9 +22,9 @@ struct tf_pool {
 
 enum {
   MAX_THREADS = 256,
-  CHUNKS_PER_THREAD = 4,     // so that a thread that is held up does not hold up the others
-  PAUSES = 2000,             // spun before sleeping, some tens of microseconds
-  STACK_BYTES = 8 << 20,     // as the main thread's; other systems give far less
+  CHUNKS_PER_THREAD = 4, // so that a thread that is held up does not hold up the others
+  PAUSES = 2000,         // spun before sleeping, some tens of microseconds
+  STACK_BYTES = 8 << 20, // as the main thread's; other systems give far less
 };
 
 // What is handed out: a pool that uses up to so many threads. All of them share the workers.
@@ -41,20 +41,20 @@ static struct {
   tf_task *task;
   void *const *buffers;
   long extent, chunk;
-  atomic_long next;     // where the next chunk begins
-  atomic_int open;      // whether workers may join
-  atomic_int tickets;   // how many more may
-  atomic_int active;    // workers that may be looking at the fields
+  atomic_long next;   // where the next chunk begins
+  atomic_int open;    // whether workers may join
+  atomic_int tickets; // how many more may
+  atomic_int active;  // workers that may be looking at the fields
 } job;
 
 static atomic_flag owned = ATOMIC_FLAG_INIT;
-static atomic_ulong generation;   // of jobs; changed under the mutex
+static atomic_ulong generation; // of jobs; changed under the mutex
 static atomic_int owner_waits;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER;
-static int sleepers;              // under the mutex
-static int workers;               // under ownership
+static int sleepers; // under the mutex
+static int workers;  // under ownership
 
 static long smaller(long a, long b) { return a < b ? a : b; }
 static long larger(long a, long b) { return a > b ? a : b; }
@@ -70,7 +70,7 @@ static void pause_processor(void) {
 
 static int on_main_thread(void) {
 #ifdef __linux__
-  static _Thread_local pid_t asked_in;  // a fork makes any thread the main one
+  static _Thread_local pid_t asked_in; // a fork makes any thread the main one
   static _Thread_local int answer;
   pid_t process = getpid();
   if (asked_in != process) {

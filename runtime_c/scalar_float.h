@@ -1,7 +1,8 @@
 // Operations on floating-point values, written for real_t. tinyfuse pastes the functions that a
-// program uses, once with float for real_t and uint32_t for bits_t, once with double and uint64_t.
-// A name in _real that does not begin with tf_ is a function of the C library or the compiler:
-// fmod_real is fmodf or fmod. EXPONENT_BIAS is 127 or 1023, MANTISSA_BITS is 23 or 52.
+// program uses, with float or double for real_t and uint32_t or uint64_t for bits_t. A name in _real
+// that does not begin with tf_ is one of the C library or the compiler: fmod_real is fmodf or fmod.
+// Of the format: BITS, MANTISSA_BITS (23 or 52), EXPONENT_MASK (its bits), EXPONENT_OF_HALF (126 or
+// 1022), SMALLEST_NORMAL, and SUBNORMAL_SCALE = 2^(MANTISSA_BITS + 1), which makes subnormals normal.
 
 // The bits of x.
 static inline bits_t tf_bits_real(real_t x) {
@@ -15,36 +16,42 @@ static inline real_t tf_from_bits_real(bits_t bits) {
   return pun.value;
 }
 
-// The larger of a and b; NaN where one is NaN; +0 is larger than -0.
+// The larger of a and b; NaN where one is NaN; +0 is larger than -0. On a tie `first` is b and `second` a, and and
+// of them the positive zero.
 static inline real_t tf_maximum_real(real_t a, real_t b) {
-  real_t larger = a > b ? a : b;
-  real_t equal = tf_from_bits_real(tf_bits_real(a) & tf_bits_real(b));
-  real_t number = a == b ? equal : larger;
-  return a != a ? a : number;
+  real_t first = a > b ? a : b;
+  real_t second = b > a ? b : a;
+  real_t larger = tf_from_bits_real(tf_bits_real(first) & tf_bits_real(second));
+  return __builtin_isunordered(a, b) ? a + b : larger;
 }
 
-// The smaller of a and b; NaN where one is NaN; -0 is smaller than +0.
+// The smaller of a and b; NaN where one is NaN; -0 is smaller than +0. On a tie `first` is b and `second` a, and or
+// of them the negative zero.
 static inline real_t tf_minimum_real(real_t a, real_t b) {
-  real_t smaller = a < b ? a : b;
-  real_t equal = tf_from_bits_real(tf_bits_real(a) | tf_bits_real(b));
-  real_t number = a == b ? equal : smaller;
-  return a != a ? a : number;
+  real_t first = a < b ? a : b;
+  real_t second = b < a ? b : a;
+  real_t smaller = tf_from_bits_real(tf_bits_real(first) | tf_bits_real(second));
+  return __builtin_isunordered(a, b) ? a + b : smaller;
 }
 
-// The larger of a and b; the other one where one is NaN; +0 is larger than -0.
+// The larger of a and b; the other one where one is NaN; +0 is larger than -0. On a tie `first` is b and `second` a, and and
+// of them the positive zero.
 static inline real_t tf_fmax_real(real_t a, real_t b) {
-  real_t larger = a > b ? a : b;
-  real_t equal = tf_from_bits_real(tf_bits_real(a) & tf_bits_real(b));
-  real_t number = a == b ? equal : larger;
-  return b != b ? a : number;
+  real_t first = a > b ? a : b;
+  real_t second = b > a ? b : a;
+  real_t larger = tf_from_bits_real(tf_bits_real(first) & tf_bits_real(second));
+  larger = a != a ? b : larger;
+  return b != b ? a : larger;
 }
 
-// The smaller of a and b; the other one where one is NaN; -0 is smaller than +0.
+// The smaller of a and b; the other one where one is NaN; -0 is smaller than +0. On a tie `first` is b and `second` a, and or
+// of them the negative zero.
 static inline real_t tf_fmin_real(real_t a, real_t b) {
-  real_t smaller = a < b ? a : b;
-  real_t equal = tf_from_bits_real(tf_bits_real(a) | tf_bits_real(b));
-  real_t number = a == b ? equal : smaller;
-  return b != b ? a : number;
+  real_t first = a < b ? a : b;
+  real_t second = b < a ? b : a;
+  real_t smaller = tf_from_bits_real(tf_bits_real(first) | tf_bits_real(second));
+  smaller = a != a ? b : smaller;
+  return b != b ? a : smaller;
 }
 
 // x * x.
@@ -66,7 +73,7 @@ static inline bool8_t tf_isnan_real(real_t x) {
 
 // Whether the sign bit is set, also that of -0.
 static inline bool8_t tf_signbit_real(real_t x) {
-  return tf_bits_real(x) >> (EXPONENT_BITS + MANTISSA_BITS);
+  return tf_bits_real(x) >> (BITS - 1);
 }
 
 // 0 below zero, `middle` at zero, 1 above; NaN for NaN.
@@ -125,22 +132,20 @@ static inline real_t tf_modf_fraction_real(real_t x) {
   return __builtin_copysign_real(fraction, x);
 }
 
-// The exponent of x, such that x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1; 0 where there is none.
+// The n of x = m * 2^n with 0.5 <= |m| < 1; 0 where there is none.
 static inline int32_t tf_frexp_exponent_real(real_t x) {
-  bool8_t small = __builtin_fabs_real(x) < SMALLEST_NORMAL;
-  real_t scaled = small ? x * SUBNORMAL_SCALE : x;
-  bits_t biased = (tf_bits_real(scaled) << 1) >> (MANTISSA_BITS + 1);
-  int32_t exponent = (int32_t)biased - (EXPONENT_BIAS - 1) - (small ? MANTISSA_BITS + 1 : 0);
+  bool8_t subnormal = __builtin_fabs_real(x) < SMALLEST_NORMAL;
+  bits_t bits = tf_bits_real(subnormal ? x * SUBNORMAL_SCALE : x) & EXPONENT_MASK;
+  int32_t exponent = (int32_t)(bits >> MANTISSA_BITS) - EXPONENT_OF_HALF;
+  exponent -= subnormal ? MANTISSA_BITS + 1 : 0;
   return ((x != 0) & (__builtin_fabs_real(x) < __builtin_inf_real())) ? exponent : 0;
 }
 
-// The mantissa of x, such that x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1; x for 0, inf and NaN.
+// The m of x = m * 2^n with 0.5 <= |m| < 1; x where there is none.
 static inline real_t tf_frexp_mantissa_real(real_t x) {
-  bool8_t small = __builtin_fabs_real(x) < SMALLEST_NORMAL;
-  real_t scaled = small ? x * SUBNORMAL_SCALE : x;
-  bits_t exponent = (bits_t)((1 << EXPONENT_BITS) - 1) << MANTISSA_BITS;
-  bits_t half = (bits_t)(EXPONENT_BIAS - 1) << MANTISSA_BITS;
-  real_t mantissa = tf_from_bits_real((tf_bits_real(scaled) & ~exponent) | half);
+  bool8_t subnormal = __builtin_fabs_real(x) < SMALLEST_NORMAL;
+  bits_t bits = tf_bits_real(subnormal ? x * SUBNORMAL_SCALE : x) & ~EXPONENT_MASK;
+  real_t mantissa = tf_from_bits_real(bits | tf_bits_real((real_t)0.5));
   return ((x != 0) & (__builtin_fabs_real(x) < __builtin_inf_real())) ? mantissa : x;
 }
 

@@ -1,6 +1,7 @@
 // Operations on signed integers, written for int_t and its unsigned partner uint_t. tinyfuse pastes
-// the functions that a program uses, with int8_t ... int64_t for int_t; BITS is the width.
-// Arithmetic wraps around (-fwrapv), division by zero gives zero.
+// the functions that a program uses, with int8_t ... int64_t for int_t. BITS is the width,
+// INFINITY_AS_INT what a conversion makes of infinity. Arithmetic wraps around (-fwrapv), division by
+// zero gives zero.
 
 // |x|; the smallest value stays what it is.
 static inline int_t tf_absolute_int(int_t x) {
@@ -42,10 +43,10 @@ static inline uint8_t tf_bitwise_count_int(int_t x) {
   return tf_bitwise_count_uint(x < 0 ? (uint_t)-(uint_t)x : (uint_t)x);
 }
 
-// 1 / x, towards zero; the smallest value for x = 0.
+// 1 / x, towards zero. For x = 0 what numpy has: infinity, converted.
 static inline int_t tf_reciprocal_int(int_t x) {
   int_t quotient = ((x == 1) | (x == -1)) ? x : 0;
-  return x == 0 ? RECIPROCAL_OF_ZERO : quotient;
+  return x == 0 ? INFINITY_AS_INT : quotient;
 }
 
 // floor(a / b); 0 for b = 0.

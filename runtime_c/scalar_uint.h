@@ -39,9 +39,9 @@ static inline uint8_t tf_bitwise_count_uint(uint_t x) {
   return (uint8_t)((uint_t)(bytes * ((uint_t)-1 / 255)) >> (BITS - 8));
 }
 
-// 1 / x, rounded down.
+// 1 / x, rounded down; 0 for x = 0.
 static inline uint_t tf_reciprocal_uint(uint_t x) {
-  return x == 0 ? RECIPROCAL_OF_ZERO : x == 1;
+  return x == 1;
 }
 
 // a / b, rounded down; 0 for b = 0.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,13 +11,18 @@ import pytest
 from hypothesis import settings
 
 GOLDEN = Path(__file__).parent / "golden"
+sys.path.insert(0, str(Path(__file__).parent.parent))  # for the tests' modules that are run by name
 
 settings.register_profile("tinyfuse", deadline=None, database=None, derandomize=True)
 settings.load_profile("tinyfuse")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write the golden files anew instead of comparing")
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the golden files anew instead of comparing",
+    )
 
 
 @pytest.fixture
@@ -30,8 +36,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         if not path.exists():
-            pytest.fail(f"there is no {path}: run pytest --update-golden and look at what it writes")
-        assert text == path.read_text(), f"{name} is no longer what it was; --update-golden accepts the change"
+            pytest.fail(
+                f"there is no {path}: run pytest --update-golden and look at what it writes"
+            )
+        assert text == path.read_text(), (
+            f"{name} is no longer what it was; --update-golden accepts the change"
+        )
 
     return check
 

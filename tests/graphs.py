@@ -108,7 +108,7 @@ class PlainNumerics(OrderedNumerics):
 
 
 def _fma32(a: Any, b: Any, c: Any) -> np.ndarray:
-    """Exact product in float64; the sum rounded to odd there, so that rounding again is harmless."""
+    """Exact product in float64; the sum rounded to odd there, so rounding again is harmless."""
     with np.errstate(all="ignore"):
         product, c = np.float64(1) * a * b, np.asarray(c, np.float64)
         total = np.asarray(product + c)

@@ -23,7 +23,9 @@ class Example:
     def arguments(self) -> tuple[Any, ...]:
         """The same on every call."""
         random = np.random.default_rng(zlib.crc32(self.function.__name__.encode()))
-        return tuple(_array(random, each) if isinstance(each, tuple) else each for each in self.types)
+        return tuple(
+            _array(random, each) if isinstance(each, tuple) else each for each in self.types
+        )
 
 
 def _array(random: np.random.Generator, type_: tuple[str, tuple[int, ...]]) -> np.ndarray:

@@ -12,8 +12,29 @@ import tinyfuse
 
 ROOT = Path(tinyfuse.__file__).parent
 LEVELS = (
-    *("config", "errors", "dtypes", "tree", "machine", "source", "graph", "trace", "stage", "loops"),
-    *("schedule", "lower", "emit", "runtime", "executable", "api", "inspect", "testing", "__init__"),
+    *(
+        "config",
+        "errors",
+        "dtypes",
+        "tree",
+        "machine",
+        "source",
+        "graph",
+        "trace",
+        "stage",
+        "loops",
+    ),
+    *(
+        "schedule",
+        "lower",
+        "emit",
+        "runtime",
+        "executable",
+        "api",
+        "inspect",
+        "testing",
+        "__init__",
+    ),
 )
 MODULES = sorted(ROOT.rglob("*.py"))
 
@@ -48,7 +69,11 @@ def imports(path: Path) -> Iterator[tuple[str, int]]:
     """(tinyfuse module, line) of each import."""
     for node in statements(path):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names if alias.name.split(".")[0] == "tinyfuse")
+            yield from (
+                (alias.name, node.lineno)
+                for alias in node.names
+                if alias.name.split(".")[0] == "tinyfuse"
+            )
         elif node.module and node.module.split(".")[0] == "tinyfuse":
             for alias in node.names:
                 submodule = f"{node.module}.{alias.name}"
@@ -70,12 +95,17 @@ def test_imports_only_from_above(name: str):
 
 
 def test_no_relative_imports():
-    assert [str(path) for path in MODULES for node in statements(path) if getattr(node, "level", 0)] == []
+    assert [
+        str(path) for path in MODULES for node in statements(path) if getattr(node, "level", 0)
+    ] == []
 
 
 def test_no_import_cycles():
     """Within a level too: a module can be understood after those that it imports."""
-    waiting = {name: {to for to, _ in imports(path) if to in NAMES and to != name} for name, path in NAMES.items()}
+    waiting = {
+        name: {to for to, _ in imports(path) if to in NAMES and to != name}
+        for name, path in NAMES.items()
+    }
     waiting.pop("tinyfuse.__init__", None)
     while ready := [name for name, needs in waiting.items() if not needs & waiting.keys()]:
         for name in ready:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphs import GraphBuilder, PlainNumerics, float32
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.graphs import GraphBuilder, PlainNumerics, float32
 from tinyfuse.graph.interpreter import interpret
 from tinyfuse.graph.ir import Graph
 from tinyfuse.graph.orders import (
@@ -162,8 +162,8 @@ def test_contraction_is_a_chain_of_fused_multiply_adds(length: int) -> None:
 
 def test_fused_multiply_add_rounds_once() -> None:
     x = np.float32(1 + 2**-12)
-    a = np.array([x, 1], np.float32)
-    b = np.array([x, -1], np.float32)
+    a = np.array([1, x], np.float32)
+    b = np.array([-1, x], np.float32)
     build = GraphBuilder()
     graph = build.graph(build.contract("k,k->", build.input("a", 2), build.input("b", 2)))
     assert run(graph, a, b) == np.float32(2**-11 + 2**-24)
@@ -192,7 +192,7 @@ def test_sum_starts_at_positive_zero() -> None:
 
 def test_integers_wrap() -> None:
     x = np.full(200, 100, np.int8)
-    assert run(summed((200,), 0, dtype=np.int8), x) == np.int8(20000 - 78 * 256 - 32)
+    assert run(summed((200,), 0, dtype=np.int8), x) == 20000 - 78 * 256
     assert run(summed((9,), 0, op="prod", dtype=np.uint8), np.full(9, 3, np.uint8)) == 3**9 % 256
 
 

@@ -126,7 +126,7 @@ _LEAVES = (
 @functools.lru_cache(maxsize=4096)
 def _is_plain_class(cls: type) -> bool:
     """Whether objects of a class hold nothing but attributes, so that these make a copy."""
-    if issubclass(cls, _LEAVES) or cls is object:
+    if issubclass(cls, _LEAVES) or cls is object or hasattr(cls, "__array__"):
         return False
     try:
         object.__new__(cls)

@@ -12,6 +12,7 @@ from tinyfuse.emit.prelude import prelude_text, runtime_c, uses_library
 from tinyfuse.emit.scalar import type_text
 from tinyfuse.loops.ir import (
     Alloc,
+    Block,
     Buffer,
     For,
     If,
@@ -21,10 +22,8 @@ from tinyfuse.loops.ir import (
     Scope,
     Statement,
     Store,
-    walk_statements,
 )
 from tinyfuse.loops.names import local_names
-from tinyfuse.lower.scratch import touched
 from tinyfuse.stage.expr import Expr, Load, Op
 
 _UPDATES = {"add": "+=", "multiply": "*="}  # where C's meaning is numpy's, but for bool
@@ -88,19 +87,8 @@ def _task_names(loops: Loops) -> dict[Kernel, str]:
     return names
 
 
-def parameters(kernel: Kernel) -> list[Buffer]:
-    """The buffers that a kernel is handed, those only read first."""
-    written = written_by(kernel)
-    outside = [b for b in touched(kernel) if b.scope in (Scope.ARGUMENT, Scope.SCRATCH)]
-    return sorted(outside, key=lambda buffer: buffer in written)
-
-
-def written_by(kernel: Kernel) -> set[Buffer]:
-    return {s.buffer for s in walk_statements(kernel.body) if isinstance(s, Store)}
-
-
 def _task(kernel: Kernel, name: str) -> str:
-    arguments = [f"buffers[{place}]" for place, _ in enumerate(parameters(kernel))]
+    arguments = [f"buffers[{place}]" for place, _ in enumerate(kernel.parameters)]
     return (
         f"static void {name}(void *const *buffers, long begin, long end) {{\n"
         f"  {kernel.name}({', '.join([*arguments, 'begin', 'end'])});\n"
@@ -109,7 +97,7 @@ def _task(kernel: Kernel, name: str) -> str:
 
 
 def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None]) -> str:
-    touched_anywhere = {buffer for kernel in loops.kernels for buffer in parameters(kernel)}
+    touched_anywhere = {buffer for kernel in loops.kernels for buffer in kernel.parameters}
     lines = []
     for number, buffer in enumerate((*loops.inputs, *loops.outputs)):
         if buffer in touched_anywhere:
@@ -134,7 +122,7 @@ def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None]) -> 
 
 
 def _call(kernel: Kernel, task: str) -> str:
-    arguments = ", ".join(buffer.name for buffer in parameters(kernel))
+    arguments = ", ".join(buffer.name for buffer in kernel.parameters)
     if not kernel.parallel:
         return f"{kernel.name}({arguments});"
     extent = kernel.parallel.variable.extent
@@ -148,16 +136,15 @@ class _KernelText:
         self.kernel, self.used = kernel, used
         self.locals = local_names(kernel.body)
         self.expressions = Expressions(self.locals, used)
-        self.written = written_by(kernel)
 
     def function(self) -> str:
-        names = [self.parameter(buffer) for buffer in parameters(self.kernel)]
+        names = [self.parameter(buffer) for buffer in self.kernel.parameters]
         names += ["long begin", "long end"] if self.kernel.parallel else []
         head = f"static void {self.kernel.name}({', '.join(names)}) {{"
         return "\n".join([*kernel_comment(self.kernel), head, *self.block(self.kernel.body, "  "), "}"])
 
     def parameter(self, buffer: Buffer) -> str:
-        constant = "" if buffer in self.written else "const "
+        constant = "" if buffer in self.kernel.written else "const "
         return f"{constant}{type_text(buffer.dtype, self.used)} *restrict {buffer.name}"
 
     def block(self, statements: Sequence[Statement], indent: str) -> list[str]:
@@ -185,6 +172,8 @@ class _KernelText:
             return self.loop(node, indent)
         if isinstance(node, If):
             return self.choice(node, indent)
+        if isinstance(node, Block):
+            return [f"{indent}{{", *self.block(node.body, indent + "  "), f"{indent}}}"]
         if isinstance(node, Let):
             declared = f"const {type_text(node.local.dtype, self.used)} {self.locals[node.local]}"
             return [f"{indent}{declared} = {self.value(node.value)};"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tinyfuse.loops.cost import cost
 from tinyfuse.loops.ir import Kernel
 
 KIB = 1024
@@ -12,7 +11,7 @@ def kernel_comment(kernel: Kernel) -> list[str]:
     """The user's statements, then the stages, bytes and operations of the nest."""
     statements = dict.fromkeys(source.statement for source in kernel.sources if source.statement)
     lines = [safe(line) for text in statements for line in text.splitlines()]
-    spent = cost(kernel)
+    spent = kernel.cost
     summary = (
         f"[{', '.join(kernel.stages)}] reads {size_text(spent.bytes_read)},"
         f" writes {size_text(spent.bytes_written)}, {count_text(spent.flops)}"

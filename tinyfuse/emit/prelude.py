@@ -1,25 +1,25 @@
 """The head of a C file: typedefs, declarations of the C library, and the prelude functions it uses.
 
-The functions stand in `runtime_c` as readable C, most of them written once for a type that is a
-placeholder. The head holds what a program uses and what that needs, nothing else, and no `#include`.
+The functions stand in `runtime_c` as readable C, most of them written once for a placeholder type.
+The head holds what a program uses and what that needs, nothing else, and no `#include`.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 _INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
-_FLOATING = ("float", "double")
-
-_ONE_ARGUMENT = (
-    "exp exp2 expm1 log log2 log10 log1p cbrt sin cos tan asin acos atan "
-    "sinh cosh tanh asinh acosh atanh"
-)
-_TWO_ARGUMENTS = "atan2 hypot pow fmod"
+# The C library's functions by their parameters.
+_LIBRARY = {
+    "real": "exp exp2 expm1 log log2 log10 log1p cbrt sin cos tan asin acos atan "
+    "sinh cosh tanh asinh acosh atanh",
+    "real, real": "atan2 hypot pow fmod",
+    "real, int": "ldexp",
+}
 
 
 class _Piece(NamedTuple):
@@ -30,14 +30,14 @@ class _Piece(NamedTuple):
 
 
 def runtime_c() -> Path:
-    """The folder with the C that ships: inside the package when installed, beside it in a checkout."""
+    """The folder of the C that ships: in the package when installed, beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "runtime_c"
     return installed if installed.is_dir() else package.parent / "runtime_c"
 
 
 def prelude_text(used: Iterable[str]) -> str:
-    """The head for the names in `used` (as `emit.scalar` notes them), in an order that is always the same."""
+    """The head for the names in `used`, as `emit.scalar` notes them, in an order of its own."""
     pieces = _pieces()
     needed = _closure(used, pieces)
     groups: list[list[str]] = [[], [], []]
@@ -94,16 +94,11 @@ def _typedefs() -> dict[str, str]:
 
 def _declarations() -> dict[str, str]:
     return {
-        name: text
-        for real, suffix in zip(_FLOATING, ("f", ""), strict=True)
-        for name, text in _declarations_for(real, suffix)
+        f"{name}{suffix}": f"{real} {name}{suffix}({parameters.replace('real', real)});"
+        for real, suffix in (("float", "f"), ("double", ""))
+        for parameters, names in _LIBRARY.items()
+        for name in names.split()
     }
-
-
-def _declarations_for(real: str, suffix: str) -> Iterator[tuple[str, str]]:
-    for names, parameters in [(_ONE_ARGUMENT, real), (_TWO_ARGUMENTS, f"{real}, {real}"), ("ldexp", f"{real}, int")]:
-        for name in names.split():
-            yield f"{name}{suffix}", f"{real} {name}{suffix}({parameters});"
 
 
 # Functions that are written for a placeholder type
@@ -133,55 +128,70 @@ def _unchanged(text: str) -> str:
     return text
 
 
-def _for_integer(name: str) -> Callable[[str], str]:
-    bits = int(name.strip("uint"))
-    unsigned = f"uint{bits}"
-    smallest = {8: "0", 16: "0", 32: "-2147483647 - 1", 64: "-9223372036854775807 - 1"}
-    largest = {8: "0", 16: "0", 32: "0", 64: "0"}
+_INFINITY_AS_INT = {8: "0", 16: "0", 32: "-2147483647 - 1", 64: "-9223372036854775807 - 1"}
+
+
+def _for_integer(bits: int) -> Callable[[str], str]:
+    """Puts int32_t for int_t, uint32_t for uint_t, and the like in names."""
     words = {
+        "int_t": f"int{bits}_t",
+        "uint_t": f"uint{bits}_t",
         "BITS": str(bits),
-        "RECIPROCAL_OF_ZERO": (largest if name == unsigned else smallest)[bits],
-        "int_t": f"{name}_t",
-        "uint_t": f"{unsigned}_t",
+        "INFINITY_AS_INT": _INFINITY_AS_INT[bits],
     }
 
     def instantiate(text: str) -> str:
-        text = re.sub(r"\b(BITS|RECIPROCAL_OF_ZERO|u?int_t)\b", lambda match: words[match[1]], text)
-        return re.sub(r"\b(tf_\w+)_(u?int)\b", lambda match: f"{match[1]}_{match[2]}{bits}", text)
+        return re.sub(r"\b(tf_\w+_u?int)\b", rf"\g<1>{bits}", _with_words(text, words))
 
     return instantiate
+
+
+_FORMATS = {
+    "float": {
+        "bits_t": "uint32_t",
+        "BITS": "32",
+        "MANTISSA_BITS": "23",
+        "EXPONENT_MASK": "0x7f800000u",
+        "EXPONENT_OF_HALF": "126",
+        "SMALLEST_NORMAL": "1.17549435e-38f",
+        "SUBNORMAL_SCALE": "16777216.0f",
+    },
+    "double": {
+        "bits_t": "uint64_t",
+        "BITS": "64",
+        "MANTISSA_BITS": "52",
+        "EXPONENT_MASK": "0x7ff0000000000000u",
+        "EXPONENT_OF_HALF": "1022",
+        "SMALLEST_NORMAL": "2.2250738585072014e-308",
+        "SUBNORMAL_SCALE": "9007199254740992.0",
+    },
+}
 
 
 def _for_real(real: str) -> Callable[[str], str]:
-    single = real == "float"
-    suffix = "f" if single else ""
-    words = {
-        "real_t": real,
-        "bits_t": "uint32_t" if single else "uint64_t",
-        "MANTISSA_BITS": "23" if single else "52",
-        "EXPONENT_BITS": "8" if single else "11",
-        "EXPONENT_BIAS": "127" if single else "1023",
-        "SMALLEST_NORMAL": "1.17549435e-38f" if single else "2.2250738585072014e-308",
-        "SUBNORMAL_SCALE": "16777216.0f" if single else "9007199254740992.0",
-    }
-    names = re.compile(rf"\b({'|'.join(words)})\b")
+    """Puts float for real_t, 0.5f for (real_t)0.5, tf_x_float for tf_x_real, expf for exp_real."""
+    suffix = "f" if real == "float" else ""
 
-    def function(match: re.Match[str]) -> str:
-        name = match[1]
-        return f"{name}_{real}" if name.startswith("tf_") else f"{name}{suffix}"
+    def name(match: re.Match[str]) -> str:
+        return f"{match[1]}_{real}" if match[1].startswith("tf_") else match[1] + suffix
 
     def instantiate(text: str) -> str:
-        text = re.sub(r"\(real_t\)(-?\d[\d.]*(?:e[-+]?\d+)?)", rf"\g<1>{suffix}", text)
-        text = re.sub(r"\b(\w+)_real\b", function, text)
-        return names.sub(lambda match: words[match[1]], text)
+        text = re.sub(r"\(real_t\)(-?\d[\d.]*)", rf"\g<1>{suffix}", text)
+        text = re.sub(r"\b(\w+)_real\b", name, text)
+        return _with_words(text, {"real_t": real, **_FORMATS[real]})
 
     return instantiate
 
 
+def _with_words(text: str, words: Mapping[str, str]) -> str:
+    return re.sub(rf"\b({'|'.join(words)})\b", lambda match: words[match[1]], text)
+
+
+_WIDTHS = (8, 16, 32, 64)
 _FILES: dict[str, list[Callable[[str], str]]] = {
     "scalar_mixed.h": [_unchanged],
-    "scalar_uint.h": [_for_integer(name) for name in _INTEGERS if name.startswith("u")],
-    "scalar_int.h": [_for_integer(name) for name in _INTEGERS if not name.startswith("u")],
-    "scalar_float.h": [_for_real(real) for real in _FLOATING],
-    "scalar_convert.h": [_for_real(real) for real in _FLOATING],
+    "scalar_uint.h": [_for_integer(bits) for bits in _WIDTHS],
+    "scalar_int.h": [_for_integer(bits) for bits in _WIDTHS],
+    "scalar_float.h": [_for_real(real) for real in _FORMATS],
+    "scalar_convert.h": [_for_real(real) for real in _FORMATS],
 }

@@ -155,10 +155,10 @@ class OrderedNumerics(ABC):
     def contract(self, eqn: Eqn, a: Array, b: Array, steps: Steps) -> Array:
         out = eqn.params["out"]
         summed = [eqn.params["lhs"][axis] for step in steps for axis in step.axes]
-        factors = tuple([
+        factors = tuple(
             _flat_in_front(_aligned(x, labels, [*summed, *out]), range(len(summed)))
             for x, labels in ((a, eqn.params["lhs"]), (b, eqn.params["rhs"]))
-        ])
+        )
         dtype = np.dtype(eqn.output.dtype)
         add, start = self._combination("sum", dtype), start_value("sum", dtype)
         order = steps[0].order if steps else Chain(1)

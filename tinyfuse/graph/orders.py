@@ -128,10 +128,10 @@ def _reduce_steps(eqn: Eqn, leaves: Mapping[Atom, Masks]) -> Steps:
     if is_sum and _long_axes(operand.shape) not in leaves.get(operand, ()):
         return (ReductionStep(tuple([axis for run in runs for axis in run]), CHAIN),)
     last = max(axis for axis, extent in enumerate(operand.shape) if extent != 1)
-    return tuple([
+    return tuple(
         ReductionStep(run, LANES if last in run else ROW_BLOCKS if is_sum else SERIAL)
         for run in reversed(runs)
-    ])
+    )
 
 
 def _runs(shape: tuple[int, ...], reduced: Sequence[int]) -> list[tuple[int, ...]]:
@@ -193,24 +193,26 @@ def _largest(masks: Sequence[Mask]) -> Masks:
     distinct = tuple(dict.fromkeys(masks))
     if len(distinct) < 2:
         return distinct
-    return tuple([
+    return tuple(
         mask for mask in distinct if not any(mask & other == mask != other for other in distinct)
-    ])
+    )
 
 
 def _joined(eqn: Eqn, masks: list[Masks]) -> Masks:
     first = masks[0]
-    if all([other is first or not other for other in masks]):
+    if all(other is first or not other for other in masks):
         return first
     return _largest([mask for operand in masks for mask in operand])
 
 
 def _moved(masks: Masks, targets: Sequence[Mask]) -> Masks:
     """Masks with each axis replaced by the axes that it becomes."""
-    return _largest([
-        _union([target for axis, target in enumerate(targets) if mask >> axis & 1])
-        for mask in masks
-    ])
+    return _largest(
+        [
+            _union([target for axis, target in enumerate(targets) if mask >> axis & 1])
+            for mask in masks
+        ]
+    )
 
 
 def _union(masks: Sequence[Mask]) -> Mask:

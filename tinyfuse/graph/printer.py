@@ -62,7 +62,7 @@ def _equation_text(eqn: Eqn, names: dict[Var, str]) -> str:
 
 
 def _atom_text(atom: Atom, names: dict[Var, str]) -> str:
-    return f"{atom.value}:{atom.dtype.name}" if isinstance(atom, Literal) else names[atom]
+    return f"{atom.value!s}:{atom.dtype.name}" if isinstance(atom, Literal) else names[atom]
 
 
 def _operation_text(eqn: Eqn) -> str:

@@ -195,8 +195,7 @@ def _concat(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
 def _joins(first: Atom, other: Atom, axis: int) -> bool:
     same_rank = len(first.shape) == len(other.shape) and first.dtype == other.dtype
     return same_rank and all(
-        axis == at or a == b
-        for at, (a, b) in enumerate(zip(first.shape, other.shape, strict=True))
+        axis == at or a == b for at, (a, b) in enumerate(zip(first.shape, other.shape, strict=True))
     )
 
 
@@ -205,13 +204,13 @@ def _reduce(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
     axes, dtype = params["axes"], np.dtype(params["dtype"])
     if op not in REDUCE_OPS:
         raise ValueError(f"reduce: there is no reduction {op}")
-    if list(axes) != sorted(set(axes)) or not all([0 <= axis < len(atom.shape) for axis in axes]):
+    if list(axes) != sorted(set(axes)) or not all(0 <= axis < len(atom.shape) for axis in axes):
         raise ValueError(f"reduce: axes {axes} of {type_text(atom)}")
     if dtype not in _reduced_dtypes(op, atom.dtype):
         raise ValueError(f"reduce: {op} of {atom.dtype} to {dtype}")
     if op in ("argmax", "argmin") and len(axes) != 1:
         raise ValueError(f"reduce: {op} over axes {axes}, not over one")
-    if op in _WITHOUT_START and not all([atom.shape[axis] for axis in axes]):
+    if op in _WITHOUT_START and not all(atom.shape[axis] for axis in axes):
         raise ValueError(f"reduce: {op} of nothing: axes {axes} of {type_text(atom)}")
     return tuple([n for axis, n in enumerate(atom.shape) if axis not in axes]), dtype
 

@@ -58,7 +58,7 @@ class _State:
 
 def _visit(state: _State, eqn: Eqn) -> None:
     inputs = tuple([state.resolve(atom) for atom in eqn.inputs])
-    if any([new is not old for new, old in zip(inputs, eqn.inputs, strict=True)]):
+    if any(new is not old for new, old in zip(inputs, eqn.inputs, strict=True)):
         eqn = _changed(eqn, inputs=inputs)
     rule = RULES.get(eqn.primitive)
     result = rule(state, eqn) if rule else eqn
@@ -246,7 +246,7 @@ def _slice(state: _State, eqn: Eqn) -> Result:
         steps = tuple([b * step for b, step in zip(by, steps, strict=True)])
     starts = tuple([start if n else 0 for start, n in zip(starts, shape, strict=True)])
     steps = tuple([step if n > 1 else 1 for step, n in zip(steps, shape, strict=True)])
-    if operand.shape == shape and all([step == 1 for step in steps]):
+    if operand.shape == shape and all(step == 1 for step in steps):
         return operand
     params = {"starts": starts, "steps": steps, "shape": shape}
     return _changed(eqn, inputs=(operand,), params=params)

@@ -44,9 +44,7 @@ def _define(graph: Graph, var: Var, defined: set[Var], place: str) -> None:
     defined.add(var)
 
 
-def _check_defined(
-    graph: Graph, atoms: Iterable[Atom], defined: set[Var], place: str
-) -> None:
+def _check_defined(graph: Graph, atoms: Iterable[Atom], defined: set[Var], place: str) -> None:
     for atom in atoms:
         if isinstance(atom, Literal):
             if not (isinstance(atom.value, np.generic) and is_supported(atom.dtype)):
@@ -69,7 +67,7 @@ def _check_parameters(graph: Graph, eqn: Eqn, place: str) -> None:
 
 def _is_of(kind: str, value: Any) -> bool:
     if kind == "ints":
-        return type(value) is tuple and all([type(item) is int for item in value])
+        return type(value) is tuple and all(type(item) is int for item in value)
     return type(value).__name__ == kind or (kind == "dtype" and isinstance(value, np.dtype))
 
 

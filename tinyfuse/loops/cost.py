@@ -1,85 +1,79 @@
-"""What a kernel does, counted from its loops: operations, bytes, work."""
+"""What loop nests do, counted: operations, bytes, work."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
-from tinyfuse.loops.ir import Buffer, For, If, Kernel, Scope, Statement, Store
+from tinyfuse.loops.ir import Buffer, Cost, For, Scope, Statement, Store, children
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.stage.expr import Const, Expr, Index, IndexTest, Load, Op, walk
 
 _MOVES = frozenset(("select", "positive", "conjugate"))
+_OUTSIDE = (Scope.ARGUMENT, Scope.SCRATCH)
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """flops: arithmetic operations, of any dtype; a fused multiply-add is two.
+@dataclass(slots=True)
+class Counts:
+    """How often each buffer is read and written, and the arithmetic operations in between.
 
-    bytes_read, bytes_written: of the caller's arrays and the scratch memory, each element once.
+    work: the time, in additions; loads and stores count as one each.
     """
 
-    flops: int
-    bytes_read: int
-    bytes_written: int
+    flops: int = 0
+    work: int = 0
+    read: dict[Buffer, int] = field(default_factory=dict)
+    written: dict[Buffer, int] = field(default_factory=dict)
 
+    def parameters(self) -> tuple[Buffer, ...]:
+        """The buffers from outside, in order of first use, those that are written last."""
+        outside = [b for b in {**self.read, **self.written} if b.scope in _OUTSIDE]
+        return tuple(sorted(outside, key=lambda buffer: buffer in self.written))
 
-def cost(kernel: Kernel) -> Cost:
-    """What one run of the kernel does."""
-    flops = 0
-    read: dict[Buffer, int] = {}
-    written: dict[Buffer, int] = {}
-    for statement, times in counted(kernel.body):
+    def cost(self) -> Cost:
+        return Cost(self.flops, _bytes(self.read), _bytes(self.written))
+
+    def add(self, statement: Statement, times: int) -> None:
         if isinstance(statement, Store):
-            written[statement.buffer] = written.get(statement.buffer, 0) + times
+            self.written[statement.buffer] = self.written.get(statement.buffer, 0) + times
+            self.work += times
         for value in values_of(statement):
-            flops += times * operations(value)
             for node in walk(value):
-                if isinstance(node, Load):
-                    read[node.source] = read.get(node.source, 0) + times
-    return Cost(flops, _bytes(read), _bytes(written))
+                self.add_node(node, times)
+
+    def add_node(self, node: Expr, times: int) -> None:
+        if isinstance(node, Op):
+            self.flops += times * (2 if node.name == "fma" else node.name not in _MOVES)
+            self.work += times * (SCALAR_OPS[node.name].cost if node.name in SCALAR_OPS else 1)
+        elif isinstance(node, Load):
+            self.read[node.source] = self.read.get(node.source, 0) + times
+            self.work += times
+        elif not isinstance(node, (Const, Index, IndexTest)):
+            self.work += times
 
 
-def work(statements: Sequence[Statement]) -> int:
-    """The time of one run, in additions: loads and stores count as one each."""
-    total = 0
-    for statement, times in counted(statements):
-        total += times * (isinstance(statement, Store) + sum(map(_weight, values_of(statement))))
-    return total
+def count(statements: Sequence[Statement]) -> Counts:
+    """What one run of the statements does."""
+    counts = Counts()
+    for statement, times in repeated(statements, 1):
+        counts.add(statement, times)
+    return counts
 
 
-def counted(statements: Sequence[Statement], times: int = 1) -> Iterator[tuple[Statement, int]]:
-    """Every statement with how often it runs; of an If, the longer part for most of the time."""
+def repeated(statements: Sequence[Statement], times: int) -> Iterator[tuple[Statement, int]]:
+    """Every statement with how often it runs; of an If, as if both parts ran each time."""
     for statement in statements:
         yield statement, times
         if isinstance(statement, For):
-            yield from counted(statement.body, times * statement.variable.extent)
-        elif isinstance(statement, If):
-            yield from counted(statement.then, times)
-            yield from counted(statement.otherwise, times)
-
-
-def operations(root: Expr) -> int:
-    """The arithmetic operations of one evaluation."""
-    names = [node.name for node in walk(root) if isinstance(node, Op)]
-    return sum(2 if name == "fma" else name not in _MOVES for name in names)
-
-
-def _weight(root: Expr) -> int:
-    return sum(_weight_of(node) for node in walk(root))
-
-
-def _weight_of(node: Expr) -> int:
-    if isinstance(node, Op):
-        return SCALAR_OPS[node.name].cost if node.name in SCALAR_OPS else 1
-    return 0 if isinstance(node, (Const, Index, IndexTest)) else 1
+            yield from repeated(statement.body, times * statement.variable.extent)
+        else:
+            yield from repeated(children(statement), times)
 
 
 def _bytes(counts: dict[Buffer, int]) -> int:
-    outside = (Scope.ARGUMENT, Scope.SCRATCH)
     return sum(
         min(times, buffer.size) * buffer.dtype.itemsize
         for buffer, times in counts.items()
-        if buffer.scope in outside
+        if buffer.scope in _OUTSIDE
     )

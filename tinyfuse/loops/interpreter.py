@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyfuse.graph.numerics import Numerics
-from tinyfuse.loops.ir import Alloc, Buffer, For, If, Let, Local, Loops, Statement
+from tinyfuse.loops.ir import Alloc, Block, Buffer, For, If, Let, Local, Loops, Statement
 from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op
 from tinyfuse.stage.index import Affine, Axis, Quotient
 
@@ -50,6 +50,8 @@ class _Run:
             for position in range(start, start + node.variable.extent):
                 self.counters[node.variable.name] = position
                 self.block(node.body)
+        elif isinstance(node, Block):
+            self.block(node.body)
         elif isinstance(node, If):
             self.block(node.then if self.test(node.test) else node.otherwise)
         elif isinstance(node, Let):

@@ -76,6 +76,13 @@ class If:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Block:
+    """Statements whose names and buffers end with them."""
+
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Let:
     """Names a scalar for the rest of the block."""
 
@@ -99,20 +106,37 @@ class Store:
     value: Expr
 
 
-Statement = For | If | Let | Alloc | Store
+Statement = For | If | Block | Let | Alloc | Store
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one run of a kernel does.
+
+    flops: arithmetic operations, of any dtype; a fused multiply-add is two.
+    bytes_read, bytes_written: of the caller's arrays and the scratch memory, each element once.
+    """
+
+    flops: int
+    bytes_read: int
+    bytes_written: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
     """One loop nest: one C function.
 
+    parameters: the buffers it uses that are not its own, those that it writes last.
     stages: the names of the stages it computes, inlined ones too. A parallel kernel is one
     parallel loop; `grain` is the least number of its steps that a thread takes at a time.
     """
 
     name: str
     body: tuple[Statement, ...]
+    parameters: tuple[Buffer, ...]
+    written: frozenset[Buffer]
     stages: tuple[str, ...]
+    cost: Cost
     sources: tuple[Source, ...] = ()
     grain: int = 1
 
@@ -137,7 +161,7 @@ class Loops:
 
 def children(statement: Statement) -> tuple[Statement, ...]:
     """The statements directly inside one."""
-    if isinstance(statement, For):
+    if isinstance(statement, (For, Block)):
         return statement.body
     return statement.then + statement.otherwise if isinstance(statement, If) else ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyfuse.loops.ir import For, If, Let, Local, Statement, walk_statements
+from tinyfuse.loops.ir import Block, For, If, Let, Local, Statement, walk_statements
 
 
 def local_names(statements: Sequence[Statement]) -> dict[Local, str]:
@@ -17,7 +17,7 @@ def local_names(statements: Sequence[Statement]) -> dict[Local, str]:
         for statement in block:
             if isinstance(statement, Let):
                 names[statement.local] = _unused(statement.local.name, taken)
-            elif isinstance(statement, For):
+            elif isinstance(statement, (For, Block)):
                 blocks.append(statement.body)
             elif isinstance(statement, If):
                 blocks += [statement.then, statement.otherwise]

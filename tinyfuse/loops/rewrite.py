@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tinyfuse.loops.ir import For, If, Let, Statement, Store, walk_statements
+from tinyfuse.loops.ir import Block, For, If, Let, Statement, Store, walk_statements
 from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, substitute, walk
 from tinyfuse.stage.index import Affine, Axis
 
@@ -17,6 +17,8 @@ def substitute_axes(statements: Sequence[Statement], values: Mapping[Axis, Affin
 def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
     if isinstance(node, For):
         return For(node.variable, node.kind, substitute_axes(node.body, values))
+    if isinstance(node, Block):
+        return Block(substitute_axes(node.body, values))
     if isinstance(node, If):
         test = IndexTest(node.test.index.substitute(values), node.test.low, node.test.high)
         return If(test, substitute_axes(node.then, values), substitute_axes(node.otherwise, values))

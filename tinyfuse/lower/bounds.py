@@ -31,8 +31,8 @@ class Range:
         if low >= 0 and high + self.extent <= axis.extent:
             return self
         if self.base.is_constant:
-            start, stop = max(0, low), min(axis.extent, low + self.extent)
-            return Range(affine(start), max(0, stop - start))
+            start = min(max(0, low), axis.extent - 1)  # never empty: a buffer has an element
+            return Range(affine(start), max(1, min(axis.extent, low + self.extent) - start))
         return Range(Affine(), axis.extent)  # moves with a loop and meets an edge: all of the axis
 
 

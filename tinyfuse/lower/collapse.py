@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyfuse.loops.ir import For, If, LoopKind, Statement
+from tinyfuse.loops.ir import Block, For, If, LoopKind, Statement
 from tinyfuse.loops.rewrite import indices_of, substitute_axes
 from tinyfuse.stage.index import Affine, Axis, affine
 
@@ -15,6 +15,8 @@ def collapse(statements: Sequence[Statement]) -> tuple[Statement, ...]:
 
 
 def _collapsed(node: Statement) -> Statement:
+    if isinstance(node, Block):
+        return Block(collapse(node.body))
     if isinstance(node, If):
         return If(node.test, collapse(node.then), collapse(node.otherwise))
     if not isinstance(node, For):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyfuse.loops.cost import work
 from tinyfuse.loops.ir import For, LoopKind, Statement
 
 # Work, in additions, below which handing steps to another thread costs more than it saves: a few
@@ -12,10 +11,13 @@ from tinyfuse.loops.ir import For, LoopKind, Statement
 MIN_WORK = 1 << 16
 
 
-def grain(body: Sequence[Statement]) -> int:
-    """The least number of steps worth a thread; 1 where the kernel has no parallel loop."""
+def grain(body: Sequence[Statement], work: int) -> int:
+    """The least number of steps worth a thread; 1 where the kernel has no parallel loop.
+
+    work: of the whole kernel, in additions.
+    """
     loop = body[0] if len(body) == 1 else None
     if not isinstance(loop, For) or loop.kind is not LoopKind.PARALLEL:
         return 1
-    each = work(loop.body)
-    return max(1, min(loop.variable.extent, -(-MIN_WORK // max(1, each))))
+    extent = loop.variable.extent
+    return max(1, min(extent, MIN_WORK * extent // max(1, work)))

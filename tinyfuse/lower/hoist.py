@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyfuse.loops.ir import Buffer, For, If, Let, Local, LoopKind, Statement, Store, walk_statements
+from tinyfuse.loops.ir import Block, Buffer, For, If, Let, Local, LoopKind, Statement, Store, walk_statements
 from tinyfuse.lower.point import axes_of
 from tinyfuse.stage.expr import Load, walk
 
@@ -15,6 +15,8 @@ def hoist(statements: Sequence[Statement]) -> tuple[Statement, ...]:
 
 
 def _hoisted(node: Statement) -> list[Statement]:
+    if isinstance(node, Block):
+        return [Block(hoist(node.body))]
     if isinstance(node, If):
         return [If(node.test, hoist(node.then), hoist(node.otherwise))]
     if not isinstance(node, For):

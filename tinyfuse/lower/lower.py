@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tinyfuse.errors import ScheduleError
+from tinyfuse.loops.cost import count
 from tinyfuse.loops.ir import (
     Alloc,
+    Block,
     Buffer,
     For,
     If,
@@ -36,11 +38,13 @@ from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.schedule import Loop, Schedule
 from tinyfuse.stage.expr import Const, Expr, IndexTest, Load, Op
-from tinyfuse.stage.index import Affine, Axis, IndexLike, affine
+from tinyfuse.stage.index import Affine, Axis, IndexLike, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage
 
 # A loop whose tests change more often than this is not cut: its tests run.
 MAX_PIECES = 8
+# Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
+STACK_LIMIT = 1 << 18
 
 Ranges = Mapping[Axis, Range]
 Leaf = Callable[[Ranges], list[Statement]]
@@ -60,14 +64,7 @@ class Storage:
     extents: tuple[int, ...]
 
     def position(self, indices: Sequence[Affine]) -> Affine:
-        flat, stride = Affine(), 1
-        for index, start, extent in zip(
-            reversed(indices), reversed(self.origin), reversed(self.extents), strict=True
-        ):
-            if extent != 1:
-                flat = (index - start) * stride + flat
-            stride *= extent
-        return flat
+        return flat_index([i - start for i, start in zip(indices, self.origin, strict=True)], self.extents)
 
     def load(self, indices: Sequence[Affine]) -> Load:
         return Load(self.buffer, (self.position(indices),))
@@ -163,7 +160,17 @@ class _Lowering:
         computed = self._computed(stage)
         sources = tuple(dict.fromkeys(source for s in computed for source in s.sources))
         name = f"{self.stages.name}_{stage.name}"
-        return Kernel(name, body, tuple(s.name for s in computed), sources, grain(body))
+        counts = count(body)
+        return Kernel(
+            name,
+            body,
+            counts.parameters(),
+            frozenset(counts.written),
+            tuple(s.name for s in computed),
+            counts.cost(),
+            sources,
+            grain(body, counts.work),
+        )
 
     def _computed(self, stage: Stage) -> list[Stage]:
         """All stages that a nest computes, producers first."""
@@ -351,7 +358,13 @@ class _Lowering:
             site = self.schedule[producer].compute_at
             if site and site.loop == loop:
                 region = self._region(producer, stage, ranges)
-                statements.append(Alloc(self._store_region(producer, Scope.STACK, region)))
+                buffer = self._store_region(producer, Scope.STACK, region)
+                if buffer.nbytes > STACK_LIMIT:
+                    raise ScheduleError(
+                        f"compute_at({producer.name}, {stage.name}): {buffer.nbytes} bytes are more than"
+                        f" the {STACK_LIMIT} that fit a thread's stack; choose a loop further in"
+                    )
+                statements.append(Alloc(buffer))
                 statements += self._produce(producer, region)
         return statements
 
@@ -418,6 +431,8 @@ def _assembled(loop: Loop, pieces: list[_Piece], bodies: list[list[Statement]]) 
     for piece, body in zip(pieces, bodies, strict=True):
         if piece.variable and body:
             body = [For(piece.variable, loop.kind, tuple(body))]
+        elif len(pieces) > 1 and any(isinstance(statement, Alloc) for statement in body):
+            body = [Block(tuple(body))]
         statements += body
     return statements
 

@@ -53,6 +53,8 @@ class Point:
         if accumulator is not None:
             body = rewrite(body, lambda leaf: accumulator if isinstance(leaf, Accumulator) else leaf)
         bodies = self._expand(body)
+        if not bodies:
+            return self._resolved(body, {})
         uses = self._uses([body, *bodies.values()])
         free = self._free(body, bodies)
         results: dict[Key, Expr] = {}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyfuse.loops.ir import Buffer, Kernel, Store, walk_statements
-from tinyfuse.loops.rewrite import values_of
-from tinyfuse.stage.expr import Load, walk
+from tinyfuse.loops.ir import Buffer, Kernel
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
@@ -43,19 +41,6 @@ def _lifetimes(kernels: Sequence[Kernel]) -> dict[Buffer, tuple[int, int]]:
     """The first and the last kernel that touches each buffer."""
     lives: dict[Buffer, tuple[int, int]] = {}
     for place, kernel in enumerate(kernels):
-        for buffer in touched(kernel):
+        for buffer in kernel.parameters:
             lives[buffer] = (lives.get(buffer, (place, place))[0], place)
     return lives
-
-
-def touched(kernel: Kernel) -> dict[Buffer, None]:
-    """Every buffer a kernel reads or writes, in order of first use."""
-    found: dict[Buffer, None] = {}
-    for statement in walk_statements(kernel.body):
-        for value in values_of(statement):
-            for node in walk(value):
-                if isinstance(node, Load):
-                    found[node.source] = None
-        if isinstance(statement, Store):
-            found[statement.buffer] = None
-    return found

@@ -57,13 +57,14 @@ def cache_key(text: str, compiler: Compiler, arguments: list[str]) -> str:
 
 
 def without_comments(text: str) -> str:
-    """The text with a space for each comment, as C defines it.
+    """The text with a space for each comment, as C defines it, and without the lines left empty.
 
     A text with spliced lines comes back as it is: there a comment may end elsewhere.
     """
     if _SPLICE.search(text):
         return text
-    return _COMMENT.sub(lambda match: match[1] or " ", text)
+    lines = _COMMENT.sub(lambda match: match[1] or " ", text).splitlines()
+    return "\n".join(stripped for line in lines if (stripped := line.strip()))
 
 
 def _compile(text: str, name: str, compiler: Compiler, arguments: list[str], key: str) -> Path:

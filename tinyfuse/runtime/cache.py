@@ -62,6 +62,9 @@ class _Counts:
     """How lookups went, over all threads."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
         self._lock = Lock()
         self.hits = self.misses = 0
 
@@ -72,7 +75,7 @@ class _Counts:
 
 
 _counts = _Counts()
-os.register_at_fork(after_in_child=_counts.__init__)  # another thread may have held the lock
+os.register_at_fork(after_in_child=_counts.reset)  # another thread may have held the lock
 
 
 def disk_cache_info() -> DiskCacheInfo:
@@ -105,7 +108,7 @@ def _lookup(key: str) -> Path | None:
 
 
 def store(key: str, source: Path, library: Path) -> Path:
-    """Move what was compiled, in a folder of `building`, to its entry; returns the library's place."""
+    """Make files out of a folder of `building` an entry; returns the place of its library."""
     place = directory() / f"{key}.so"
     checksum = library.with_suffix(".sha256")
     checksum.write_text(sha256(library.read_bytes()))
@@ -281,6 +284,10 @@ def temporary_directory(usual: str) -> Path:
         usual,
         path,
     )
-    process = os.getpid()
-    atexit.register(lambda: os.getpid() == process and shutil.rmtree(path, ignore_errors=True))
+    atexit.register(_delete, path, os.getpid())
     return path
+
+
+def _delete(path: Path, process: int) -> None:
+    if os.getpid() == process:  # not in a child that was forked
+        shutil.rmtree(path, ignore_errors=True)

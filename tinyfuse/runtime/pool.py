@@ -30,7 +30,7 @@ os.register_at_fork(after_in_child=_replace_lock)  # another thread may have hel
 
 
 def pool(threads: int | None = None) -> Any:
-    """What an entry takes for its last argument: a pool of up to `threads`, or a null pointer for 1.
+    """What an entry takes as its last argument: a pool of up to `threads`, a null pointer for 1.
 
     None: as many as `num_threads` says. The pool is compiled when it is first asked for; its
     threads start when a long enough loop first runs in it, on the process's main thread.
@@ -43,7 +43,7 @@ def pool(threads: int | None = None) -> Any:
 
 
 def num_threads() -> int:
-    """How many threads a parallel loop uses: as set, or TINYFUSE_NUM_THREADS, or the cores there are.
+    """How many threads a parallel loop uses: as set, or TINYFUSE_NUM_THREADS, or one for each core.
 
     Those are the cores that the process's affinity and its control group's quota allow.
     """

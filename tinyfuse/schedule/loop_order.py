@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
-from tinyfuse.schedule.schedule import Loop, Schedule, Site, StagePlan
+from tinyfuse.schedule.schedule import Loop, Site, StagePlan
 from tinyfuse.stage.expr import Load
-from tinyfuse.stage.index import Affine, Axis
-from tinyfuse.stage.ir import Order, Stage
+from tinyfuse.stage.index import Axis, flat_index
+from tinyfuse.stage.ir import Order, Stage, Stages
 
 LINE = 16  # elements of a cache line, for float32
 
@@ -18,26 +18,28 @@ LINE = 16  # elements of a cache line, for float32
 PARALLEL_ELEMENTS = 1 << 14
 
 
-def with_loops(schedule: Schedule, sites: Mapping[Stage, Site], machine: Machine) -> Schedule:
-    """The schedule with loops ordered and marked; each site's stage is put into the last loop that
-    encloses the site's whole reduction."""
-    visits = _visits(schedule, sites)
-    ordered = {stage: _ordered(stage, visits[stage], machine) for stage in schedule.stages.stages}
-    plans = {}
+def plans(
+    stages: Stages, inlined: Container[Stage], sites: Mapping[Stage, Site], machine: Machine
+) -> dict[Stage, StagePlan]:
+    """The plan of every stage. sites: for a stage computed inside another, which; it goes into the
+    innermost loop that encloses the other's whole reduction."""
+    visits = _visits(stages, sites)
+    ordered = {stage: _ordered(stage, visits[stage], machine) for stage in stages.stages}
+    result = {}
     for stage, loops in ordered.items():
         site = sites.get(stage)
         if site:
             site = Site(site.stage, _enclosing(site.stage, ordered[site.stage]))
-        plans[stage] = StagePlan(loops, schedule[stage].inlined, site)
-    return Schedule(schedule.stages, plans)
+        result[stage] = StagePlan(loops, stage in inlined, site)
+    return result
 
 
-def _visits(schedule: Schedule, sites: Mapping[Stage, Site]) -> dict[Stage, int]:
+def _visits(stages: Stages, sites: Mapping[Stage, Site]) -> dict[Stage, int]:
     """Elements that the nest of each stage visits, those of stages inside it too; 0 for the latter."""
     visits = {}
-    for stage in schedule.stages.stages:
-        visits[stage] = math.prod(axis.extent for axis in (*stage.axes, *stage.reduce_axes))
-    for stage in schedule.stages.stages:
+    for stage in stages.stages:
+        visits[stage] = math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])
+    for stage in stages.stages:
         if stage in sites:
             visits[sites[stage].stage] += visits[stage]
             visits[stage] = 0
@@ -71,9 +73,7 @@ def _stride_cost(stage: Stage, axis: Axis) -> int:
 
 def _stride(load: Load, axis: Axis) -> int:
     """How many elements a step along an axis moves on in memory; a line where a division hides it."""
-    flat, stride = Affine(), 1
-    for index, extent in zip(reversed(load.indices), reversed(load.source.shape), strict=True):
-        flat, stride = index * stride + flat, stride * extent
+    flat = flat_index(load.indices, load.source.shape)
     hidden = any(axis in term.index.axes() for term, _ in flat.terms if not isinstance(term, Axis))
     return LINE if hidden else flat.coefficient(axis)
 

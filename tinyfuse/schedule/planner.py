@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.loop_order import with_loops
+from tinyfuse.schedule.loop_order import plans
 from tinyfuse.schedule.schedule import Schedule, Site
-from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, operands, walk
-from tinyfuse.stage.index import Affine, Axis
+from tinyfuse.stage.expr import IndexTest, Load, Op, operands, walk
+from tinyfuse.stage.index import Affine, Axis, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
 
 # Operations of inlined stages that one stage may take in: the C compiler's time grows faster than
@@ -22,6 +23,8 @@ GUARDED_BUDGET = 16
 CHEAP = 1
 # Bytes of a stage's region that may lie on the stack inside a kernel.
 STACK_LIMIT = 1 << 15
+# Rows to sum, for each core, from which on threads share rows rather than blocks of a row.
+ROWS_PER_CORE = 2
 
 INLINE, STORE, COMPUTE_AT = "inline", "store", "compute_at"
 
@@ -35,42 +38,71 @@ def default_schedule(
     """
     planner = _Planner(stages, machine, fuse)
     decisions = tuple(planner.decide(stage) for stage in stages.stages)
-    return planner.schedule(), decisions
+    return Schedule(stages, plans(stages, planner.inlined, planner.sites, machine)), decisions
+
+
+@dataclass(slots=True)
+class _Use:
+    """How one stage reads another: at which indices, and whether behind the test of an edge."""
+
+    reader: Stage
+    guarded: bool
+    indices: dict[tuple[Affine, ...], None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class _Use:
-    """How often one stage reads another, and where."""
+class _Content:
+    """What computing one element takes, with all that is inlined.
 
-    reader: Stage
-    indices: dict[tuple[Affine, ...], None] = field(default_factory=dict)
-    guarded: bool = False
+    operations: how many. cost: in additions, of the stage's own. loads: of stored stages.
+    """
+
+    operations: int
+    cost: int
+    loads: dict[tuple[Stage, tuple[Affine, ...]], None]
 
 
 class _Planner:
     def __init__(self, stages: Stages, machine: Machine, fuse: bool):
-        self.stages, self.machine, self.fuse = stages, machine, fuse
+        self.machine, self.fuse = machine, fuse
         self.outputs = set(stages.outputs)
         self.uses = _uses(stages)
-        self.inlined: dict[Stage, None] = {}
+        self.content: dict[Stage, _Content] = {}
+        self.inlined: set[Stage] = set()
         self.sites: dict[Stage, Site] = {}
-        self.operations: dict[Stage, int] = {}  # of the body, with what is inlined into it
 
     def decide(self, stage: Stage) -> Decision:
         """Decide on one stage; its producers are decided already."""
-        self.operations[stage] = _operations(stage) + sum(
-            self.operations[producer] for producer in _producers(stage) if producer in self.inlined
-        )
+        self.content[stage] = self._content_of(stage)
         uses = self.uses.get(stage, [])
         action, reason = self._action(stage, uses)
         if action == INLINE:
-            self.inlined[stage] = None
+            self.inlined.add(stage)
         return Decision(stage.name, tuple(use.reader.name for use in uses), action, reason)
+
+    def _content_of(self, stage: Stage) -> _Content:
+        assert stage.body is not None
+        nodes = walk(stage.body)
+        operations = sum(bool(operands(node)) for node in nodes)
+        cost = sum(_cost(node.name) for node in nodes if isinstance(node, Op))
+        loads: dict[tuple[Stage, tuple[Affine, ...]], None] = {}
+        for load in (node for node in nodes if isinstance(node, Load)):
+            if load.source in self.inlined:
+                inner = self.content[load.source]
+                operations += inner.operations
+                values = dict(zip(load.source.axes, load.indices, strict=True))
+                for source, indices in inner.loads:
+                    loads[source, tuple([index.substitute(values) for index in indices])] = None
+            else:
+                loads[load.source, load.indices] = None
+        return _Content(operations, cost, loads)
 
     def _action(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
         if stage in self.outputs:
             return STORE, "it is an output"
-        if uses and uses[0].reader.order is not Order.SERIAL:
+        if not uses:
+            return STORE, "nothing reads it"
+        if uses[0].reader.order is not Order.SERIAL:
             return self._part_of_reduction(stage, uses[0].reader)
         if not self.fuse:
             return STORE, "fusion is off"
@@ -81,82 +113,65 @@ class _Planner:
         return self._into_reader(stage, uses[0])
 
     def _into_reader(self, stage: Stage, use: _Use) -> tuple[str, str]:
-        reader, total = use.reader, self.operations[stage]
-        if total + _operations(reader) > OPERATION_BUDGET:
+        content = self.content[stage]
+        if content.operations > OPERATION_BUDGET:
             return STORE, f"its reader would do more than {OPERATION_BUDGET} operations"
-        if use.guarded and total > GUARDED_BUDGET:
-            return STORE, f"{total} operations behind the test of an edge"
-        if _divides(use) and (reader.reduce_axes or not stage.is_input):
-            if any(_reads_elements(stage)):
-                return STORE, "its reader would divide to find each element"
+        if use.guarded and content.operations > GUARDED_BUDGET:
+            return STORE, f"{content.operations} operations would stand behind the test of an edge"
+        if self._divides(stage, use):
+            return STORE, "its reader would divide to find each element"
         repeats = _repeats(stage, use)
-        cost = _cost(stage)
-        if repeats > 1 and cost > CHEAP:
+        if repeats > 1 and content.cost > CHEAP:
             return STORE, f"it would be computed {repeats} times over"
         return INLINE, "its reader takes each element as it is computed"
 
-    def _part_of_reduction(self, stage: Stage, tree: Stage) -> tuple[str, str]:
-        """Lanes and blocks of a reduction go where they are combined, if a thread's stack holds them."""
-        outer = [axis for axis in tree.axes if axis.extent > 1]
-        length = tree.reduce_axes[0].extent
-        lanes = tree.order is Order.HALVING
-        rows = _product(tree.axes)
-        last = tree.axes[-1] if tree.axes else None
-        contiguous = _tree_axis_is_last(tree)
-        fits = length * stage.dtype.itemsize <= STACK_LIMIT
-        if contiguous and fits and (lanes or rows >= 2 * self.machine.cores):
-            self.sites[stage] = Site(tree, None)
-            return COMPUTE_AT, f"its {length} values are combined at once" if outer or last else "lanes"
-        return STORE, "threads share its blocks"
+    def _divides(self, stage: Stage, use: _Use) -> bool:
+        """Whether a reduction's innermost loop would have to divide for the addresses it reads."""
+        if not use.reader.reduce_axes:
+            return False
+        for indices in use.indices:
+            values = dict(zip(stage.axes, indices, strict=True))
+            for source, inner in self.content[stage].loads:
+                flat = flat_index([index.substitute(values) for index in inner], source.shape)
+                if any(not isinstance(term, Axis) for term, _ in flat.terms):
+                    return True
+        return False
 
-    def schedule(self) -> Schedule:
-        schedule = Schedule(self.stages)
-        for stage in self.inlined:
-            schedule = schedule.inline(stage)
-        return with_loops(schedule, self.sites, self.machine)
+    def _part_of_reduction(self, stage: Stage, tree: Stage) -> tuple[str, str]:
+        """Lanes and blocks go where they are combined, if they lie side by side and fit a stack."""
+        length = tree.reduce_axes[0].extent
+        last = next(iter(self.uses[stage][0].indices))[-1]
+        together = last.coefficient(tree.reduce_axes[0]) == 1
+        fits = length * stage.dtype.itemsize <= STACK_LIMIT
+        lanes = tree.order is Order.HALVING
+        rows = math.prod(tree.shape)
+        if together and fits and (lanes or rows >= ROWS_PER_CORE * self.machine.cores):
+            self.sites[stage] = Site(tree, None)
+            return COMPUTE_AT, f"its {length} values are combined where they are computed"
+        return STORE, "threads share its blocks"
 
 
 def _uses(stages: Stages) -> dict[Stage, list[_Use]]:
     """For every stage its readers, in order of the program."""
     uses: dict[Stage, list[_Use]] = {}
     for reader in stages.stages:
-        guarded = _guarded(reader.body)
+        assert reader.body is not None
+        nodes = walk(reader.body)
+        guarded = any(isinstance(node, IndexTest) for node in nodes)
         mine: dict[Stage, _Use] = {}
-        for load in reader.reads():
-            if load.source not in mine:
-                mine[load.source] = _Use(reader, guarded=guarded)
-                uses.setdefault(load.source, []).append(mine[load.source])
-            mine[load.source].indices[load.indices] = None
+        for load in (node for node in nodes if isinstance(node, Load)):
+            use = mine.get(load.source)
+            if use is None:
+                use = mine[load.source] = _Use(reader, guarded)
+                uses.setdefault(load.source, []).append(use)
+            use.indices[load.indices] = None
     return uses
 
 
-def _producers(stage: Stage) -> dict[Stage, None]:
-    return {load.source: None for load in stage.reads()}
-
-
-def _operations(stage: Stage) -> int:
-    assert stage.body is not None
-    return sum(bool(operands(node)) for node in walk(stage.body))
-
-
-def _cost(stage: Stage) -> int:
-    assert stage.body is not None
-    names = [node.name for node in walk(stage.body) if isinstance(node, Op)]
-    return sum(SCALAR_OPS[name].cost if name in SCALAR_OPS else 1 for name in names if name != "select")
-
-
-def _guarded(body: Expr | None) -> bool:
-    return body is not None and any(isinstance(node, IndexTest) for node in walk(body))
-
-
-def _divides(use: _Use) -> bool:
-    return any(
-        not isinstance(term, Axis) for indices in use.indices for index in indices for term, _ in index.terms
-    )
-
-
-def _reads_elements(stage: Stage) -> list[Load]:
-    return [load for load in stage.reads() if load.indices]
+def _cost(name: str) -> int:
+    if name == "select":
+        return 0
+    return SCALAR_OPS[name].cost if name in SCALAR_OPS else 1
 
 
 def _repeats(stage: Stage, use: _Use) -> int:
@@ -164,25 +179,11 @@ def _repeats(stage: Stage, use: _Use) -> int:
 
     An element that depends on outer loops only is named in front of the inner ones.
     """
-    size = max(1, _product(stage.axes))
     reader = use.reader
     order = [axis for axis in (*reader.axes, *reader.reduce_axes) if axis.extent > 1]
     total = 0
     for indices in use.indices:
         used = {axis for index in indices for axis in index.axes()}
         depth = max((place + 1 for place, axis in enumerate(order) if axis in used), default=0)
-        total += _product(order[:depth])
-    return -(-total // size)
-
-
-def _product(axes: tuple[Axis, ...] | list[Axis]) -> int:
-    size = 1
-    for axis in axes:
-        size *= axis.extent
-    return size
-
-
-def _tree_axis_is_last(tree: Stage) -> bool:
-    """Whether what the tree combines lies side by side, so that it can stay inside the kernel."""
-    load = tree.reads()[0]
-    return load.indices[-1].coefficient(tree.reduce_axes[0]) == 1
+        total += math.prod([axis.extent for axis in order[:depth]])
+    return -(-total // max(1, math.prod(stage.shape)))

@@ -16,6 +16,9 @@ from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Stage, Stages
 
 
+MOST_UNROLLED = 64  # steps
+
+
 @dataclass(frozen=True, slots=True)
 class Loop:
     """A loop over an axis in steps of `step` elements; the last step may be shorter."""
@@ -82,11 +85,11 @@ class Schedule:
                 raise ScheduleError(
                     f"inline({stage.name}): {reader.name} combines its elements in place, so it is stored"
                 )
-        return self._with(stage, replace(self[stage], inlined=True, compute_at=None))
+        return self._with(stage, replace(self[stage], inlined=True, compute_at=None), "inline")
 
     def store(self, stage: Stage) -> Schedule:
         """Compute the stage at the root, in a kernel of its own: the opposite of `inline`."""
-        return self._with(stage, replace(self[stage], inlined=False, compute_at=None))
+        return self._with(stage, replace(self[stage], inlined=False, compute_at=None), "store")
 
     def compute_at(self, stage: Stage, consumer: Stage, loop: Axis | Loop | None) -> Schedule:
         """Compute what one step of the consumer's loop reads of the stage, inside that loop.
@@ -103,7 +106,7 @@ class Schedule:
                 f"compute_at({stage.name}, {consumer.name}): {stage.name} is read by {names}"
             )
         site = Site(consumer, None if loop is None else self.find(consumer, loop))
-        return self._with(stage, replace(self[stage], inlined=False, compute_at=site))
+        return self._with(stage, replace(self[stage], inlined=False, compute_at=site), "compute_at")
 
     def split(self, stage: Stage, loop: Axis | Loop, factor: int) -> Schedule:
         """Put a loop that advances `factor` elements at a time around the loop given."""
@@ -139,7 +142,12 @@ class Schedule:
         return self._mark(stage, loop, LoopKind.VECTOR)
 
     def unroll(self, stage: Stage, loop: Axis | Loop) -> Schedule:
-        """Write the steps of a loop out one after the other."""
+        """Write the steps of a loop out one after the other; at most `MOST_UNROLLED` of them."""
+        steps = self._steps(stage, self.find(stage, loop))
+        if steps > MOST_UNROLLED:
+            raise ScheduleError(
+                f"unroll({stage.name}): the loop has {steps} steps, more than {MOST_UNROLLED}; split it first"
+            )
         return self._mark(stage, loop, LoopKind.UNROLL)
 
     # --- questions --------------------------------------------------------------------------------
@@ -165,26 +173,58 @@ class Schedule:
                     result.append(reader)
         return tuple(result)
 
+    def _steps(self, stage: Stage, loop: Loop) -> int:
+        """How many steps a loop has: to the end of its axis, or of the next larger step."""
+        larger = [known.step for known in self[stage].loops if known.axis is loop.axis]
+        whole = min([step for step in larger if step > loop.step], default=loop.axis.extent)
+        return -(-whole // loop.step)
+
     # --- edits ------------------------------------------------------------------------------------
 
-    def _with(self, stage: Stage, plan: StagePlan) -> Schedule:
-        return Schedule(self.stages, {**self._plans, stage: plan})
+    def _with(self, stage: Stage, plan: StagePlan, directive: str) -> Schedule:
+        return self._with_plans({stage: plan}, f"{directive}({stage.name})")
 
     def _with_loops(self, stage: Stage, loops: tuple[Loop, ...], directive: str) -> Schedule:
         _check_nesting(stage, loops, directive)
-        return self._with(stage, replace(self[stage], loops=loops))
+        return self._with(stage, replace(self[stage], loops=loops), directive)
 
     def _mark(self, stage: Stage, target: Axis | Loop, kind: LoopKind) -> Schedule:
         loop = self.find(stage, target)
         marked = replace(loop, kind=kind)
         loops = tuple(marked if known is loop else known for known in self[stage].loops)
-        schedule = self._with_loops(stage, loops, kind.value)
-        moved = {
-            other: replace(plan, compute_at=Site(stage, marked))
-            for other, plan in schedule._plans.items()
-            if plan.compute_at and plan.compute_at.stage is stage and plan.compute_at.loop == loop
-        }
-        return Schedule(self.stages, {**schedule._plans, **moved}) if moved else schedule
+        _check_nesting(stage, loops, kind.value)
+        plans = {stage: replace(self[stage], loops=loops)}
+        for other, plan in self._plans.items():
+            if plan.compute_at == Site(stage, loop):
+                plans[other] = replace(plan, compute_at=Site(stage, marked))
+        return self._with_plans(plans, f"{kind.value}({stage.name})")
+
+    def _with_plans(self, plans: Mapping[Stage, StagePlan], directive: str) -> Schedule:
+        schedule = Schedule(self.stages, {**self._plans, **plans})
+        for stage, plan in schedule._plans.items():
+            if plan.compute_at:
+                schedule._check_site(stage, plan.compute_at, directive)
+        return schedule
+
+    def _check_site(self, stage: Stage, site: Site, directive: str) -> None:
+        """Refuse a place that the stage's only reader does not have, or where it cannot be computed."""
+        consumer, loops = site.stage, self[site.stage].loops
+        place = f"{directive}: {stage.name} is computed at {consumer.name}"
+        if self[consumer].inlined or self.readers(stage) != (consumer,):
+            raise ScheduleError(f"{place}, which is not its only reader any more")
+        if any(loop.kind is LoopKind.PARALLEL for loop in self[stage].loops):
+            raise ScheduleError(f"{place}, so its own loops cannot be shared by threads")
+        if site.loop is None:
+            if any(loop.kind is LoopKind.PARALLEL for loop in loops):
+                raise ScheduleError(f"{place} before its loops, of which threads share the first")
+        elif site.loop not in loops:
+            raise ScheduleError(f"{place}, which has no loop {site.loop.axis.name} any more")
+        elif consumer.order is not Order.SERIAL and _rounds_began(consumer, loops, site.loop):
+            raise ScheduleError(f"{place} inside its rounds, which combine it in place")
+
+
+def _rounds_began(tree: Stage, loops: tuple[Loop, ...], at: Loop) -> bool:
+    return any(loop.axis in tree.reduce_axes for loop in loops[: loops.index(at) + 1])
 
 
 def _root_plan(stage: Stage) -> StagePlan:

@@ -85,8 +85,10 @@ class Builder:
         self, layout: Layout, axes: tuple[Axis, ...], reduction: Mapping[str, Any]
     ) -> tuple[Axis, ...]:
         """The axes of a stage in the order of a layout, with new ones of one element."""
+        rank = len(layout.axes)
         used = [axis.name for axis in (*axes, *reduction.get("reduce_axes", ()))]
-        new = iter(self.axis_names.reduced(used, layout.axes.count(None)))
+        names = [*self.axis_names.kept(rank), *self.axis_names.reduced((), len(used) + rank)]
+        new = iter([name for name in dict.fromkeys(names) if name not in used])
         return tuple([Axis(next(new), 1) if at is None else axes[at] for at in layout.axes])
 
     def defines(self, var: Var) -> Callable[..., Stage]:

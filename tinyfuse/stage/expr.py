@@ -7,7 +7,7 @@ Expressions are directed acyclic graphs: a shared node is computed once. Indices
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,18 +114,25 @@ def operands(node: Expr) -> tuple[Expr, ...]:
     return (node.operand,) if isinstance(node, Cast) else ()
 
 
-def walk(root: Expr) -> Iterator[Expr]:
+def walk(root: Expr) -> Sequence[Expr]:
     """Every node once, operands before the nodes that use them; without recursion."""
+    if not operands(root):
+        return (root,)
+    found: list[Expr] = []
     done: set[int] = set()
-    stack: list[tuple[Expr, bool]] = [(root, False)]
+    stack: list[Expr | None] = [root]  # after None stands a node whose operands are all found
     while stack:
-        node, finished = stack.pop()
-        if finished:
-            yield node
+        node = stack.pop()
+        if node is None:
+            found.append(stack.pop())  # type: ignore[arg-type]
         elif id(node) not in done:
             done.add(id(node))
-            stack.append((node, True))
-            stack.extend((operand, False) for operand in reversed(operands(node)))
+            parts = operands(node)
+            if parts:
+                stack += (node, None, *parts[::-1])
+            else:
+                found.append(node)
+    return found
 
 
 def rewrite(root: Expr, leaf: Callable[[Expr], Expr], call: Callable[[Expr], Expr] | None = None) -> Expr:

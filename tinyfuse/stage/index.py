@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 
 class IndexArithmetic:
@@ -168,6 +169,15 @@ class Affine(IndexArithmetic):
         low, high = rest.interval()
         if low // divisor == high // divisor:
             return multiples + low // divisor
+        grouped = rest._grouped(divisor)
+        if grouped is not None:
+            size, groups, _ = grouped
+            return multiples + groups._quotient(divisor // size)
+        if len(rest.terms) == 1 and rest.terms[0][1] == 1:
+            term = rest.terms[0][0]
+            if isinstance(term, Quotient):
+                inner = term.index + rest.constant * term.divisor
+                return multiples + inner._quotient(term.divisor * divisor)
         return multiples + Affine(((Quotient(rest, divisor), 1),))
 
     def _remainder(self, divisor: int) -> Affine:
@@ -177,23 +187,43 @@ class Affine(IndexArithmetic):
         low, high = rest.interval()
         if low // divisor == high // divisor:
             return rest - low // divisor * divisor
+        grouped = rest._grouped(divisor)
+        if grouped is not None:
+            size, groups, within = grouped
+            return groups._remainder(divisor // size) * size + within
         return Affine(((Remainder(rest, divisor), 1),))
 
     def _split(self, divisor: int) -> tuple[Affine, Affine]:
         """(multiples, rest) with self = divisor * multiples + rest."""
         whole, constant = divmod(self.constant, divisor)
-        multiples = Affine(tuple((t, c // divisor) for t, c in self.terms if c % divisor == 0), whole)
-        return multiples, Affine(tuple((t, c) for t, c in self.terms if c % divisor), constant)
+        multiples = tuple([(t, c // divisor) for t, c in self.terms if c % divisor == 0])
+        rest = tuple([(t, c) for t, c in self.terms if c % divisor])
+        return Affine(multiples, whole), Affine(rest, constant)
+
+    def _grouped(self, divisor: int) -> tuple[int, Affine, Affine] | None:
+        """(size, groups, within) with self = size * groups + within and 0 <= within < size.
+
+        The size divides `divisor`, so that groups are divided instead: `(64 * s + l) / 128` is
+        `s / 2` where l < 64.
+        """
+        for size in sorted({gcd(divisor, c) for _, c in self.terms}, reverse=True):
+            groups, within = self._split(size)
+            low, high = within.interval()
+            if size > 1 and low >= 0 and high < size:
+                return size, groups, within
+        return None
 
 
 def _recombined(index: Affine) -> Affine:
     """`c * d * (k / d) + c * (k % d)` is `c * k`."""
     for term, coefficient in index.terms:
         if isinstance(term, Remainder):
-            quotient = Quotient(term.index, term.divisor)
-            if index.coefficient(quotient) == coefficient * term.divisor:
-                rest = tuple((t, c) for t, c in index.terms if t != term and t != quotient)
-                return Affine(rest, index.constant) + term.index * coefficient
+            quotient = (term.index // term.divisor)._times(coefficient * term.divisor)
+            if quotient.terms and all(index.coefficient(t) == c for t, c in quotient.terms):
+                used = (term, *(t for t, _ in quotient.terms))
+                rest = tuple([(t, c) for t, c in index.terms if t not in used])
+                constant = index.constant - quotient.constant
+                return Affine(rest, constant)._plus(term.index._times(coefficient))
     return index
 
 
@@ -207,6 +237,16 @@ def affine(value: IndexLike) -> Affine:
     if isinstance(value, int):
         return Affine((), value)
     return Affine(((value, 1),))  # type: ignore[arg-type]
+
+
+def flat_index(indices: Sequence[IndexLike], shape: Sequence[int]) -> Affine:
+    """The position of an element among all of an array's, in C order."""
+    flat, stride = Affine(), 1
+    for index, extent in zip(reversed(indices), reversed(shape), strict=True):
+        if extent != 1:
+            flat = affine(index) * stride + flat
+        stride *= extent
+    return flat
 
 
 def index_text(index: IndexLike, names: Mapping[Axis, str] | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import chain, count, islice
 from math import prod
 from typing import NamedTuple
@@ -65,6 +66,7 @@ _RESERVED_START = re.compile(r"_+(?=[A-Z_]|$)|_(?=\d)|tf_", re.ASCII)
 _LETTER = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?([A-Z]+)$")
 
 
+@lru_cache(maxsize=4096)
 def identifier(text: str) -> str:
     """A C identifier that looks like `text`: `x` for `x`, `alpha_0` for `α_0`, `u_tf_x` for `tf_x`.
 
@@ -120,29 +122,35 @@ class AxisNames:
     def __init__(self, taken: Names):
         self._taken = taken
         more = (f"axis{position}" for position in count())
-        self._letters = list(islice(self._free(chain("ijklmnopqrtuvwxyz", more)), 160))
+        self._letters = self._free(chain("ijklmnopqrtuvwxyz", more))
+        self._found: list[str] = []
         self._kept: dict[int, tuple[str, ...]] = {}
 
     def _free(self, names: Iterable[str]) -> Iterator[str]:
         return (name for name in names if name not in self._taken)
 
+    def _first(self, number: int) -> list[str]:
+        """The first letters that are free."""
+        self._found += islice(self._letters, max(0, number - len(self._found)))
+        return self._found[:number]
+
     def kept(self, rank: int) -> tuple[str, ...]:
         """Names for the axes of a stage: i, j, k, or from four axes on i0, i1, …"""
         if rank not in self._kept:
-            self._kept[rank] = tuple(self._letters[:rank]) if rank < 4 else self._numbered(rank)
+            self._kept[rank] = tuple(self._first(rank)) if rank < 4 else self._numbered(rank)
         return self._kept[rank]
 
     def _numbered(self, rank: int) -> tuple[str, ...]:
-        for letter in self._letters:
+        for letter in self._first(26):
             names = tuple([f"{letter}{position}" for position in range(rank)])
             if not any(name in self._taken for name in names):
                 return names
-        return tuple(self._letters[:rank])
+        return tuple(self._first(rank))
 
     def reduced(self, kept: Collection[str], rank: int) -> list[str]:
         """Names for reduce axes: k, l, … but for those of the axes that the stage keeps."""
-        free = [name for name in self._letters if name not in kept and name not in ("i", "j")]
-        return free[:rank]
+        used = (*kept, "i", "j")
+        return [name for name in self._first(rank + len(used)) if name not in used][:rank]
 
     def special(self, letter: str, word: str, kept: Collection[str]) -> str:
         """`letter`, or `word` where something else is called so, or that with a suffix."""

@@ -40,13 +40,14 @@ def _pad(builder: Builder, eqn: Eqn) -> None:
     array, fill = eqn.inputs
     axes = builder.axes(eqn.output.shape)
     before, after = eqn.params["before"], eqn.params["after"]
-    indices = tuple([index - first for index, first in zip(axis_indices(axes), before, strict=True)])
+    indices = axis_indices(axes)
     inside = [
-        IndexTest(index, 0 if first else None, extent if last else None)
+        IndexTest(index, first or None, first + extent if last else None)
         for index, extent, first, last in zip(indices, array.shape, before, after, strict=True)
         if first or last
     ]
-    body = builder.element(array, indices)
+    moved = tuple([index - first for index, first in zip(indices, before, strict=True)])
+    body = builder.element(array, moved)
     if inside:
         body = select(_conjunction(inside), body, builder.element(fill, ()))
     builder.define(eqn.output, axes, body)

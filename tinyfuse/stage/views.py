@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Primitive
 from tinyfuse.graph.orders import axis_groups
 from tinyfuse.stage.expr import Const, Expr, Load
-from tinyfuse.stage.index import Affine, Axis, affine
+from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Stage
 
 Indices = tuple[Affine, ...]
@@ -25,8 +24,7 @@ def axis_indices(axes: Sequence[Axis]) -> Indices:
     return tuple([ZERO if axis.extent == 1 else affine(axis) for axis in axes])
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class View:
+class View(NamedTuple):
     """An array whose element at `axes` is the element of a stage at `indices`, or a constant.
 
     What views of views there were is composed already: an element costs one substitution.
@@ -35,7 +33,7 @@ class View:
     base: Stage | Const
     axes: tuple[Axis, ...]
     indices: Indices
-    whole: bool = False  # the stage itself
+    whole: bool = False  # the stage itself; then `indices` is left out
 
     def at(self, indices: Indices) -> Expr:
         """The element at these indices."""
@@ -58,7 +56,8 @@ class View:
 
 
 def whole(stage: Stage) -> View:
-    return View(stage, stage.axes, axis_indices(stage.axes), whole=True)
+    """The view of all of a stage."""
+    return View(stage, stage.axes, (), whole=True)
 
 
 def division_depth(index: Affine) -> int:
@@ -93,19 +92,11 @@ def _reshape(params: Mapping[str, Any], shape: tuple[int, ...], indices: Indices
     new = tuple(params["shape"])
     result = [ZERO] * len(shape)
     for old_group, new_group in axis_groups(shape, new) if 0 not in shape else ():
-        flat = flat_index([new[axis] for axis in new_group], [indices[axis] for axis in new_group])
+        flat = flat_index([indices[axis] for axis in new_group], [new[axis] for axis in new_group])
         parts = split_index(flat, [shape[axis] for axis in old_group])
         for axis, part in zip(old_group, parts, strict=True):
             result[axis] = part
     return tuple(result)
-
-
-def flat_index(extents: Sequence[int], indices: Sequence[Affine]) -> Affine:
-    """The position in C order of the element at `indices`."""
-    position = ZERO
-    for extent, index in zip(extents, indices, strict=True):
-        position = position * extent + index
-    return position
 
 
 def split_index(position: Affine, extents: Sequence[int]) -> list[Affine]:

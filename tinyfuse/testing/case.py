@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.testing.program import Program, quietly
-from tinyfuse.trace import ArgumentSpec, NeedsValue, Trace, trace
+from tinyfuse.trace import ArgumentSpec, NeedsValue, OutputSpec, Trace, trace
 from tinyfuse.tree import flatten
 
 
@@ -26,8 +26,15 @@ class Case:
     text: what a failure prints. exact: whether numpy's bits can be expected of it.
     """
 
-    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any], text: str, exact: bool = True):
-        self.function, self.arguments, self.text, self.exact = function, tuple(arguments), text, exact
+    def __init__(
+        self, function: Callable[..., Any], arguments: Sequence[Any], text: str, exact: bool = True
+    ):
+        self.function, self.arguments, self.text, self.exact = (
+            function,
+            tuple(arguments),
+            text,
+            exact,
+        )
 
     @cached_property
     def trace(self) -> Trace:
@@ -43,8 +50,15 @@ class Case:
     def arrays(self) -> list[np.ndarray]:
         """One for each input of the graph, as the caller laid it out."""
         leaves, _ = flatten((self.arguments, {}))
-        given = [leaf for leaf, spec in zip(leaves, self.trace.specs, strict=True) if spec.kind != "static"]
-        return [np.asarray(value) for value in (*given, *(each.current() for each in self.trace.captured))]
+        given = [
+            leaf
+            for leaf, spec in zip(leaves, self.trace.specs, strict=True)
+            if spec.kind != "static"
+        ]
+        return [
+            np.asarray(value)
+            for value in (*given, *(each.current() for each in self.trace.captured))
+        ]
 
     @cached_property
     def expected(self) -> list[Any]:
@@ -87,10 +101,10 @@ def _static(leaf: Any) -> ArgumentSpec:
     return ArgumentSpec((), None, "static", leaf)
 
 
-def _as_numpy_returns(output: Any, found: Any) -> Any:
+def _as_numpy_returns(output: OutputSpec, found: Iterator[np.ndarray]) -> Any:
     """An output as an array, a numpy scalar or a Python float, as the plain function returns it."""
-    if not hasattr(output, "atom"):
-        return output
+    if output.is_static:
+        return output.atom
     array = next(found)
     if output.weak:
         return float(array)

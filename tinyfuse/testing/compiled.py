@@ -12,7 +12,8 @@ from tinyfuse.emit.c import emit_c_many
 from tinyfuse.loops.ir import Buffer, Loops
 from tinyfuse.runtime.build import build
 from tinyfuse.runtime.declarations import ffi
-from tinyfuse.runtime.library import aligned, find, open_library
+from tinyfuse.runtime.library import aligned
+from tinyfuse.runtime.linking import closing, find, open_library
 from tinyfuse.runtime.pool import pool
 
 GUARD = 64  # bytes before and after each array that have to stay as they are
@@ -51,7 +52,7 @@ const tf_pool *splitting_pool(int pieces)
 @cache
 def _pool_of() -> Any:
     library = open_library(build(SPLITTING_POOL, "splitting pool"))
-    return ffi.cast("tf_pool_of *", find(library, "splitting_pool"))
+    return find(library, "splitting_pool", "tf_pool_of")
 
 
 def splitting_pool(pieces: int) -> Any:
@@ -60,41 +61,54 @@ def splitting_pool(pieces: int) -> Any:
 
 
 class Library:
-    """Compiled programs. Each has to have another name.
+    """Compiled programs, each of another name.
 
     flags: for the compiler, after the usual ones.
     """
 
-    def __init__(self, programs: Iterable[Loops], flags: Sequence[str] = ("-O1",), name: str = "random programs"):
+    def __init__(
+        self,
+        programs: Iterable[Loops],
+        flags: Sequence[str] = ("-O1",),
+        name: str = "random programs",
+    ):
         self.programs = tuple(programs)
         module = emit_c_many(self.programs)
-        self._handle = open_library(build(module.text, name, flags=tuple(flags)))
-        self._entries = {p.name: ffi.cast("tf_entry *", find(self._handle, p.name)) for p in self.programs}
+        self._handle = closing(open_library(build(module.text, name, flags=tuple(flags))))
+        self._entries = {p.name: find(self._handle, p.name, "tf_entry") for p in self.programs}
 
-    def run(self, program: Loops, arrays: Sequence[np.ndarray], pieces: int = 1) -> list[np.ndarray]:
+    def run(
+        self, program: Loops, arrays: Sequence[np.ndarray], pieces: int = 1
+    ) -> list[np.ndarray]:
         """The outputs, flat, with every parallel loop cut into so many pieces.
 
         Raises AssertionError where the program reports an error or writes beside its arrays.
         """
         return self._run(program, arrays, splitting_pool(pieces))
 
-    def run_threads(self, program: Loops, arrays: Sequence[np.ndarray], threads: int) -> list[np.ndarray]:
+    def run_threads(
+        self, program: Loops, arrays: Sequence[np.ndarray], threads: int
+    ) -> list[np.ndarray]:
         """The outputs, flat, computed by tinyfuse's own threads."""
         return self._run(program, arrays, pool(threads))
 
-    def _run(self, program: Loops, arrays: Sequence[np.ndarray], pool_address: Any) -> list[np.ndarray]:
+    def _run(
+        self, program: Loops, arrays: Sequence[np.ndarray], pool_address: Any
+    ) -> list[np.ndarray]:
         outputs = [_Guarded(buffer.nbytes) for buffer in program.outputs]
         scratch = _Guarded(program.scratch_bytes)
         given = [np.require(array, requirements=["C", "A"]) for array in arrays]
         addresses = [_address(array) for array in (*given, *(output.inside for output in outputs))]
         status = self._entries[program.name](addresses, _address(scratch.inside), pool_address)
         assert status == 0, f"status {status}"
-        for name, block in [*((b.name, block) for b, block in zip(program.outputs, outputs, strict=True)), ("scratch", scratch)]:
+        for name, block in [
+            *((b.name, block) for b, block in zip(program.outputs, outputs, strict=True)),
+            ("scratch", scratch),
+        ]:
             assert block.is_intact(), f"writes beside {name}"
-        return [block.as_array(buffer) for buffer, block in zip(program.outputs, outputs, strict=True)]
-
-    def close(self) -> None:
-        """Unload the library."""
+        return [
+            block.as_array(buffer) for buffer, block in zip(program.outputs, outputs, strict=True)
+        ]
 
 
 def _address(array: np.ndarray) -> Any:

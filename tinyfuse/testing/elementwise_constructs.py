@@ -23,7 +23,9 @@ def ufuncs_of(*dtypes: np.dtype) -> tuple[str, ...]:
     return tuple(
         ufunc.__name__
         for ufunc in _UFUNCS
-        if ufunc.nin == len(dtypes) and ufunc.__name__ not in _SEES_SIGN_OF_NAN and _resolves(ufunc, dtypes)
+        if ufunc.nin == len(dtypes)
+        and ufunc.__name__ not in _SEES_SIGN_OF_NAN
+        and _resolves(ufunc, dtypes)
     )
 
 
@@ -41,7 +43,20 @@ BINARY_OPERATORS = {
     "greater": ">", "greater_equal": ">=",
 }  # fmt: skip
 UNARY_OPERATORS = {"negative": "-{0}", "positive": "+{0}", "invert": "~{0}"}
-LITERALS = ("2", "1", "0.5", "-1.5", "0", "3", "-1", "7", "np.float32(1.5)", "np.int8(3)", "np.float64(-2.0)", "True")
+LITERALS = (
+    "2",
+    "1",
+    "0.5",
+    "-1.5",
+    "0",
+    "3",
+    "-1",
+    "7",
+    "np.float32(1.5)",
+    "np.int8(3)",
+    "np.float64(-2.0)",
+    "True",
+)
 
 
 def unary(scope: Scope) -> Expression:
@@ -63,7 +78,9 @@ def arithmetic(scope: Scope) -> Expression:
     """Fewer kinds, but those that programs are made of."""
     x = scope.array(lambda value: value.dtype.kind != "b")
     y = scope.partner(x, lambda value: value.dtype.kind != "b")
-    return _binary(scope, scope.choices.choose(("add", "multiply", "subtract", "maximum", "minimum")), x, y)
+    return _binary(
+        scope, scope.choices.choose(("add", "multiply", "subtract", "maximum", "minimum")), x, y
+    )
 
 
 def binary(scope: Scope) -> Expression:
@@ -80,7 +97,9 @@ def with_literal(scope: Scope) -> Expression:
     name = scope.choices.choose(tuple(BINARY_OPERATORS))
     literal = scope.choices.choose(LITERALS)
     if scope.choices.chance(1, 4):
-        return operator(f"{literal if literal[0] != '-' else f'({literal})'} {BINARY_OPERATORS[name]} {{0}}", x)
+        return operator(
+            f"{literal if literal[0] != '-' else f'({literal})'} {BINARY_OPERATORS[name]} {{0}}", x
+        )
     return _binary(scope, name, x, second=literal)
 
 
@@ -89,7 +108,10 @@ def with_float(scope: Scope) -> Expression:
     floats = [name for name, value in scope.values.items() if isinstance(value, float)]
     if not floats:
         raise NotApplicable
-    x, symbol = scope.array(lambda value: value.dtype.kind == "f"), scope.choices.choose(("*", "+", "-", "/", "<"))
+    x, symbol = (
+        scope.array(lambda value: value.dtype.kind == "f"),
+        scope.choices.choose(("*", "+", "-", "/", "<")),
+    )
     operands = scope.choices.shuffled((x, scope.choices.choose(floats)))
     return operator(f"{{0}} {symbol} {{1}}", *operands)
 
@@ -108,13 +130,19 @@ def two_results(scope: Scope) -> Expression:
         x = scope.array(lambda value: value.dtype.kind == "f")
         return call(f"np.{scope.choices.choose(('modf', 'frexp'))}({{0}})[{which}]", x)
     x = scope.array(lambda value: value.dtype.kind != "b")
-    return call(f"np.divmod({{0}}, {{1}})[{which}]", x, scope.partner(x, lambda value: value.dtype.kind != "b"))
+    return call(
+        f"np.divmod({{0}}, {{1}})[{which}]",
+        x,
+        scope.partner(x, lambda value: value.dtype.kind != "b"),
+    )
 
 
 def cast(scope: Scope) -> Expression:
     dtype = scope.choices.choose(SUPPORTED[::-1])
     name = dtype.name if dtype.kind != "b" else "bool_"
-    return method(f"{{0}}.astype({scope.choices.choose((f'np.{name}', repr(dtype.name)))})", scope.array())
+    return method(
+        f"{{0}}.astype({scope.choices.choose((f'np.{name}', repr(dtype.name)))})", scope.array()
+    )
 
 
 def where(scope: Scope) -> Expression:
@@ -128,7 +156,9 @@ def where(scope: Scope) -> Expression:
 def compare_where(scope: Scope) -> Expression:
     x = scope.array(lambda value: value.dtype.kind != "b")
     y = scope.partner(x)
-    return call(f"np.where({{0}} {scope.choices.choose(('<', '>', '=='))} {{1}}, {{2}}, {{3}})", x, y, x, y)
+    return call(
+        f"np.where({{0}} {scope.choices.choose(('<', '>', '=='))} {{1}}, {{2}}, {{3}})", x, y, x, y
+    )
 
 
 def centre(scope: Scope) -> Expression:
@@ -141,6 +171,8 @@ def centre(scope: Scope) -> Expression:
 
 def outer(scope: Scope) -> Expression:
     x = scope.array(lambda value: value.ndim == 1)
-    y = scope.array(lambda value: value.ndim == 1 and value.size * scope.values[x].size <= scope.largest)
+    y = scope.array(
+        lambda value: value.ndim == 1 and value.size * scope.values[x].size <= scope.largest
+    )
     symbol = scope.choices.choose(("*", "-", "+", "<"))
     return operator(f"{{0}}[:, None] {symbol} {{1}}", x, y)

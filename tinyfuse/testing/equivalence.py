@@ -79,7 +79,11 @@ def _variants(threads: Sequence[int], schedules: int, seed: int) -> list[Variant
 
 
 def _cases(
-    function: Callable[..., Any], arguments: tuple[Any, ...], examples: int, choices: Choices, exact: bool
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    examples: int,
+    choices: Choices,
+    exact: bool,
 ) -> Iterator[Case]:
     drawn = [_drawn(choices, value) for value in arguments]
     yield _case(function, drawn, exact)
@@ -110,4 +114,6 @@ def _text(function: Callable[..., Any], leaves: Sequence[Any]) -> str:
         source = textwrap.dedent(inspect.getsource(function)).rstrip()
     except (OSError, TypeError):
         source = repr(function)
-    return "\n".join([source, *(f"# argument {n}: {describe_value(leaf)}" for n, leaf in enumerate(leaves))])
+    return "\n".join(
+        [source, *(f"# argument {n}: {describe_value(leaf)}" for n, leaf in enumerate(leaves))]
+    )

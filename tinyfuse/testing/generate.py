@@ -72,7 +72,9 @@ _VARIABLES = (
 
 def random_program(seed: int, *, composed: bool = True) -> Program:
     """The program of a seed. composed: whether it may hold einsum, which is exact only below the graph."""
-    return draw_program(SeededChoices(seed), f"random_program({seed})", f"program_{seed}", composed=composed)
+    return draw_program(
+        SeededChoices(seed), f"random_program({seed})", f"program_{seed}", composed=composed
+    )
 
 
 def draw_program(
@@ -109,13 +111,18 @@ def _parameters(choices: Choices, large: bool) -> tuple[dict[str, Any], dict[str
     dtype = choices.choose(_DTYPES)
     arguments: dict[str, Any] = {}
     for name in _PARAMETERS[: 1 + choices.below(len(_PARAMETERS))]:
-        arguments[name] = draw_array(choices, choices.choose(shapes), _related_dtype(choices, dtype))
+        arguments[name] = draw_array(
+            choices, choices.choose(shapes), _related_dtype(choices, dtype)
+        )
     if choices.chance(1, 6):
         arguments["count"] = draw_values(choices, (), _related_dtype(choices, dtype))[()]
     if choices.chance(1, 4):
         arguments["factor"] = choices.choose((2.0, 0.5, -0.0, 1e-3, 3.7, float("inf")))
     names = _CAPTURED[: choices.choose((0, 0, 0, 1, 2))]
-    return arguments, {name: draw_array(choices, choices.choose(shapes), _related_dtype(choices, dtype)) for name in names}
+    return arguments, {
+        name: draw_array(choices, choices.choose(shapes), _related_dtype(choices, dtype))
+        for name in names
+    }
 
 
 def _related_dtype(choices: Choices, dtype: np.dtype) -> np.dtype:
@@ -155,7 +162,12 @@ def evaluate(expression: Expression, values: dict[str, Any]) -> Any:
 
 
 def _admitted(value: Any, largest: int) -> bool:
-    return is_array(value) and is_supported(value.dtype) and value.size <= largest and value.ndim <= _DEEPEST
+    return (
+        is_array(value)
+        and is_supported(value.dtype)
+        and value.size <= largest
+        and value.ndim <= _DEEPEST
+    )
 
 
 def _identity(scope: Scope) -> Statement:
@@ -169,7 +181,9 @@ def _outputs(choices: Choices, names: Sequence[str]) -> tuple[str, ...]:
     return (names[-1], *others[:3])
 
 
-def _needed(statements: Sequence[Statement], outputs: Sequence[str]) -> tuple[tuple[Statement, ...], set[str]]:
+def _needed(
+    statements: Sequence[Statement], outputs: Sequence[str]
+) -> tuple[tuple[Statement, ...], set[str]]:
     """The statements that the outputs depend on, and all names in them."""
     needed, kept = set(outputs), []
     for statement in reversed(statements):

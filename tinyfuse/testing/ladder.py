@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from tinyfuse.runtime.numerics import CompiledNumerics
 
 from tinyfuse.errors import CompilationError, ScheduleError
 from tinyfuse.graph.interpreter import interpret
@@ -24,7 +25,6 @@ from tinyfuse.loops.interpreter import interpret_loops
 from tinyfuse.loops.ir import Loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
-from tinyfuse.runtime.numerics import CompiledNumerics
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.interpreter import interpret_stages
@@ -107,7 +107,9 @@ class Report:
     failures: list[Failure] = field(default_factory=list)
 
     def __str__(self) -> str:
-        lines = [f"{count:8d} {rung:30s} {self._rate(rung)}" for rung, count in self.climbed.items()]
+        lines = [
+            f"{count:8d} {rung:30s} {self._rate(rung)}" for rung, count in self.climbed.items()
+        ]
         failed = [f"\n{failure}" for failure in self.failures[:5]]
         more = [f"\n… and {len(self.failures) - 5} more failures"] if len(self.failures) > 5 else []
         return "\n".join([*lines, f"{len(self.failures):8d} failures", *failed, *more])
@@ -167,7 +169,12 @@ class Ladder:
                 self._compare("traced graph", case, expected, case.traced)
 
     def _interpreted(self, case: Case, expected: list[np.ndarray]) -> None:
-        self._compare("stages", case, expected, lambda: interpret_stages(case.stages, case.arrays, self.numerics))
+        self._compare(
+            "stages",
+            case,
+            expected,
+            lambda: interpret_stages(case.stages, case.arrays, self.numerics),
+        )
         if self.interpret_loops_of(case):
             for name, schedule_of in (("unfused loops", unfused), ("fused loops", fused)):
                 self._compare(name, case, expected, lambda of=schedule_of: self._loops(case, of))  # type: ignore[misc]
@@ -181,18 +188,25 @@ class Ladder:
     def _variant(self, variant: Variant, results: Mapping[Case, list[np.ndarray]]) -> None:
         programs: dict[Case, Loops] = {}
         for case in results:
-            loops = self._attempt(f"lowering to {variant.name}", case, lambda case=case: lower(variant.schedule_of(case), REFERENCE))
+            loops = self._attempt(
+                f"lowering to {variant.name}",
+                case,
+                lambda case=case: lower(variant.schedule_of(case), REFERENCE),
+            )
             if loops is not None:
                 programs[case] = loops
         for library, some in self._libraries(variant, programs):
             for case, loops in some.items():
                 for pieces in variant.pieces:
                     rung = variant.name if pieces == 1 else f"{variant.name}, {pieces} threads"
-                    run = lambda case=case, loops=loops, pieces=pieces: _shaped(case, library.run(loops, case.arrays, pieces))  # noqa: E731
+                    run = lambda case=case, loops=loops, pieces=pieces: _shaped(
+                        case, library.run(loops, case.arrays, pieces)
+                    )
                     self._compare(rung, case, results[case], run)
-            library.close()
 
-    def _libraries(self, variant: Variant, programs: dict[Case, Loops]) -> Iterator[tuple[Library, dict[Case, Loops]]]:
+    def _libraries(
+        self, variant: Variant, programs: dict[Case, Loops]
+    ) -> Iterator[tuple[Library, dict[Case, Loops]]]:
         """One library for all; where the compiler refuses that, one for each, to know which it refuses."""
         if not programs:
             return
@@ -203,14 +217,18 @@ class Ladder:
             yield library, programs
         except CompilationError as error:
             if len(programs) == 1:
-                self.report.failures.append(Failure(f"compiling {variant.name}", str(error), next(iter(programs)).text))
+                self.report.failures.append(
+                    Failure(f"compiling {variant.name}", str(error), next(iter(programs)).text)
+                )
                 return
             for case, loops in programs.items():
                 yield from self._libraries(variant, {case: loops})
 
     # --- outcomes ---------------------------------------------------------------------------------
 
-    def _compare(self, rung: str, case: Case, expected: Sequence[Any], compute: Callable[[], Sequence[Any]]) -> None:
+    def _compare(
+        self, rung: str, case: Case, expected: Sequence[Any], compute: Callable[[], Sequence[Any]]
+    ) -> None:
         found = self._attempt(rung, case, compute)
         if found is None:
             return
@@ -226,7 +244,7 @@ class Ladder:
         try:
             with self.report.timed(rung):
                 result = compute()
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             where = "".join(traceback.format_tb(error.__traceback__)[-2:])
             self._fail(rung, case, f"{type(error).__name__}: {error}\n{where}")
             return None

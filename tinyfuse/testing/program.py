@@ -109,7 +109,9 @@ class Program:
     __repr__ = __str__  # so that hypothesis prints it
 
     def _assignments(self) -> list[tuple[str, str]]:
-        uses = collections.Counter(name for each in self.statements for name in each.expression.operands)
+        uses = collections.Counter(
+            name for each in self.statements for name in each.expression.operands
+        )
         inside: dict[str, tuple[str, Form]] = {}
         result = []
         for statement in self.statements:
@@ -157,7 +159,11 @@ def describe_value(value: Any) -> str:
     """A short text: `float32[3, 4], strides (16, 4)`, `int8 scalar -3`, `float 0.5`."""
     if isinstance(value, np.ndarray):
         strides = "" if value.flags.c_contiguous else f", strides {value.strides}"
-        flags = [text for flag, text in [("WRITEABLE", "read-only"), ("ALIGNED", "misaligned")] if not value.flags[flag]]
+        flags = [
+            text
+            for flag, text in [("WRITEABLE", "read-only"), ("ALIGNED", "misaligned")]
+            if not value.flags[flag]
+        ]
         return describe(value.shape, value.dtype) + strides + "".join(f", {flag}" for flag in flags)
     if isinstance(value, np.generic):
         return f"{value.dtype.name} scalar {value}"

@@ -32,7 +32,9 @@ class Scope:
     def partner(self, name: str, accept: Callable[[Array], bool] = lambda value: True) -> str:
         """A name of an array that broadcasts with the named one."""
         shape = self.values[name].shape
-        return self.array(lambda value: broadcasts(shape, value.shape, self.largest) and accept(value))
+        return self.array(
+            lambda value: broadcasts(shape, value.shape, self.largest) and accept(value)
+        )
 
 
 class NotApplicable(Exception):  # noqa: N818

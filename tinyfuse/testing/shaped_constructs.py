@@ -35,7 +35,9 @@ def _factors(choices: Choices, size: int) -> tuple[int, ...]:
 def reshape(scope: Scope) -> Expression:
     x = scope.array()
     value = scope.values[x]
-    shape = list(_factors(scope.choices, value.size) if value.size else scope.choices.shuffled(value.shape))
+    shape = list(
+        _factors(scope.choices, value.size) if value.size else scope.choices.shuffled(value.shape)
+    )
     if value.size and shape and scope.choices.chance(1, 3):
         shape[scope.choices.below(len(shape))] = -1
     text = ", ".join(map(str, shape))
@@ -89,7 +91,11 @@ def flip(scope: Scope) -> Expression:
 def new_axis(scope: Scope) -> Expression:
     x = scope.array()
     axis = scope.choices.below(scope.values[x].ndim + 1)
-    forms = (method("{0}[..., None]", x), method("{0}[None]", x), call(f"np.expand_dims({{0}}, {axis})", x))
+    forms = (
+        method("{0}[..., None]", x),
+        method("{0}[None]", x),
+        call(f"np.expand_dims({{0}}, {axis})", x),
+    )
     return scope.choices.choose(forms)
 
 
@@ -133,7 +139,10 @@ def windows(scope: Scope) -> Expression:
     axis = scope.choices.below(len(shape))
     width = scope.choices.below(min(max(shape[axis], 1), 4)) + 1
     if len(shape) == 2 and scope.choices.chance(1, 3):
-        return call(f"sliding_window_view({{0}}, ({width}, {min(2, shape[1])}), axis=({axis}, {1 - axis}))", x)
+        return call(
+            f"sliding_window_view({{0}}, ({width}, {min(2, shape[1])}), axis=({axis}, {1 - axis}))",
+            x,
+        )
     return call(f"sliding_window_view({{0}}, {width}, axis={axis})", x)
 
 
@@ -155,11 +164,17 @@ def reduction(scope: Scope) -> Expression:
     name = scope.choices.choose(("sum", "max", "mean", "min", "prod", "any", "all"))
     if name in ("any", "all") and value.dtype.kind != "b" and scope.choices.below(2):
         name = "sum"
-    keywords = [f"axis={_axes_text(scope.choices, value.ndim)}"] if value.ndim and scope.choices.below(6) else []
+    keywords = (
+        [f"axis={_axes_text(scope.choices, value.ndim)}"]
+        if value.ndim and scope.choices.below(6)
+        else []
+    )
     if value.ndim and scope.choices.chance(1, 3):
         keywords.append("keepdims=True")
     if name in ("sum", "prod", "mean") and scope.choices.chance(1, 8):
-        keywords.append(f"dtype=np.{scope.choices.choose(('float64', 'float32', 'int64', 'int16'))}")
+        keywords.append(
+            f"dtype=np.{scope.choices.choose(('float64', 'float32', 'int64', 'int16'))}"
+        )
     if scope.choices.below(2):
         return method(f"{{0}}.{name}({', '.join(keywords)})", x)
     return call(f"np.{name}({', '.join(['{0}', *keywords])})", x)
@@ -197,7 +212,11 @@ def einsum(scope: Scope) -> Expression:
     left = labels[: len(first)]
     right = ""
     for extent in second:
-        matching = [label for label, known in zip(left, first, strict=True) if known == extent and label not in right]
+        matching = [
+            label
+            for label, known in zip(left, first, strict=True)
+            if known == extent and label not in right
+        ]
         fresh = labels[len(left) + len(right)]
         right += scope.choices.choose([*matching, fresh])
     kept = "".join(scope.choices.shuffled(scope.choices.subset(tuple(dict.fromkeys(left + right)))))

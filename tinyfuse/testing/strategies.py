@@ -25,7 +25,9 @@ def dtypes() -> Strategy[np.dtype]:
 
 def shapes(max_dims: int = 4, max_side: int = 6) -> Strategy[tuple[int, ...]]:
     """Shapes of 0 to `max_dims` axes, axes of size 0 and 1 among them."""
-    return numpy_strategies.array_shapes(min_dims=0, max_dims=max_dims, min_side=0, max_side=max_side)
+    return numpy_strategies.array_shapes(
+        min_dims=0, max_dims=max_dims, min_side=0, max_side=max_side
+    )
 
 
 def elements_of(dtype: Any) -> Strategy[Any]:
@@ -70,4 +72,6 @@ def programs(draw: Any, *, composed: bool = True) -> Program:
     They shrink to few statements over small arrays of small integers. composed: whether they may hold
     functions that tinyfuse composes otherwise than numpy does (einsum), so that numpy's bits cannot be expected.
     """
-    return draw_program(DrawnChoices(lambda n: draw(strategies.integers(0, n - 1))), composed=composed)
+    return draw_program(
+        DrawnChoices(lambda n: draw(strategies.integers(0, n - 1))), composed=composed
+    )

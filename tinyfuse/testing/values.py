@@ -20,17 +20,42 @@ def special_values(dtype: np.dtype) -> np.ndarray:
         return np.array([False, True])
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        close = [0, 1, 2, 7, limits.bits - 1, limits.max, limits.max - 1, limits.min, limits.min + 1]
+        close = [
+            0,
+            1,
+            2,
+            7,
+            limits.bits - 1,
+            limits.max,
+            limits.max - 1,
+            limits.min,
+            limits.min + 1,
+        ]
         return np.array([*close, -1] if dtype.kind == "i" else close, dtype)
     limit = np.finfo(dtype)
     largest, normal, subnormal = limit.max, limit.smallest_normal, limit.smallest_subnormal
-    plain = [0.0, 0.5, 1.0, 2.5, float("inf"), largest, normal, subnormal, subnormal * 7, limit.eps, 2.0**31, 2.0**63]
+    plain = [
+        0.0,
+        0.5,
+        1.0,
+        2.5,
+        float("inf"),
+        largest,
+        normal,
+        subnormal,
+        subnormal * 7,
+        limit.eps,
+        2.0**31,
+        2.0**63,
+    ]
     signed = [sign * np.asarray(value, dtype) for value in plain for sign in (1, -1)]
     return np.array([*signed, np.nan], dtype)
 
 
 def _small(random: Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    return random.integers(0 if dtype.kind in "bu" else -3, 2 if dtype.kind == "b" else 5, shape).astype(dtype)
+    return random.integers(
+        0 if dtype.kind in "bu" else -3, 2 if dtype.kind == "b" else 5, shape
+    ).astype(dtype)
 
 
 def _unit(random: Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -54,7 +79,12 @@ def _special(random: Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.n
     return np.where(random.random(shape) < 0.2, special, _unit(random, shape, dtype))
 
 
-VALUES: tuple[Callable[[Generator, tuple[int, ...], np.dtype], np.ndarray], ...] = (_small, _unit, _wide, _special)
+VALUES: tuple[Callable[[Generator, tuple[int, ...], np.dtype], np.ndarray], ...] = (
+    _small,
+    _unit,
+    _wide,
+    _special,
+)
 
 
 def draw_values(choices: Choices, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

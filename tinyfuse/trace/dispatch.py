@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.graph.ir import Var
-from tinyfuse.source import Source, here
-from tinyfuse.trace.builder import active, place_text, state
+from tinyfuse.trace.builder import active
+from tinyfuse.trace.operation import operate
+from tinyfuse.trace.promotion import OPERATIONS
 from tinyfuse.trace.tracer import Tracer
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -61,68 +61,6 @@ def as_property(name: str) -> Callable[[Function], Function]:
     return register
 
 
-def operate(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Run an implementation as one operation of the user's.
-
-    The outermost one takes the user's place in the source, names its result after the variable it
-    is bound to, and ends the messages of errors with that place.
-    """
-    builder = state.builder
-    if builder is not None and builder.source is not None:
-        return function(*args, **kwargs)
-    source = here()
-    if builder is not None:
-        builder.source = source
-    try:
-        result = function(*args, **kwargs)
-    except Exception as error:
-        raise explained(error, source) from None
-    finally:
-        if builder is not None:
-            builder.source = None
-    if source.name is not None:
-        _give_name(result, source.name)
-    elif source.names and isinstance(result, (tuple, list)):
-        for part, name in zip(result, source.names, strict=False):
-            _give_name(part, name)
-    return result
-
-
-def _give_name(result: Any, name: str | None) -> None:
-    if type(result) is Tracer and type(result._atom) is Var and result._atom.name is None:
-        object.__setattr__(result._atom, "name", name)  # no one has seen the variable yet
-
-
-def explained(error: Exception, source: Source) -> Exception:
-    """An error as the user is to see it: of one of our classes, ending with the user's place."""
-    if isinstance(error, errors.TinyfuseError):
-        if error.located:
-            return error
-        cls: type[errors.TinyfuseError] = type(error)
-    else:
-        for kind, ours in _OURS:
-            if isinstance(error, kind):
-                cls = ours
-                break
-        else:
-            return error
-    message = str(error).rstrip()
-    if cls is errors.DtypeError and not message.startswith(("ufunc", "numpy", "Cannot cast")):
-        cls = errors.ArgumentTypeError
-    located = cls(message + place_text(source))
-    located.located = True
-    return located
-
-
-_OURS: list[tuple[type[Exception], type[errors.TinyfuseError]]] = [
-    (np.exceptions.AxisError, errors.AxisError),
-    (IndexError, errors.IndexingError),
-    (OverflowError, errors.IntegerRangeError),
-    (TypeError, errors.DtypeError),
-    (ValueError, errors.InvalidArgumentError),
-]
-
-
 def call_function(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
@@ -149,8 +87,6 @@ def unlisted(name: str) -> errors.UnlistedFunctionError:
 
 def listed_names() -> list[str]:
     """The names of all traced functions and ufuncs, sorted."""
-    from tinyfuse.trace.promotion import OPERATIONS
-
     return sorted({function_name(function) for function in (*FUNCTIONS, *OPERATIONS)})
 
 
@@ -160,3 +96,12 @@ def no_output_array(out: Any) -> None:
         raise errors.InPlaceWriteError(
             "out= writes into an array, which is not supported yet: leave it out and assign the result"
         )
+
+
+def _array_function(
+    self: Tracer, function: Any, types: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    return operate(call_function, function, args, kwargs)
+
+
+Tracer.__array_function__ = _array_function  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ numpy.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,6 +16,7 @@ from tinyfuse import errors
 from tinyfuse.dtypes import describe
 from tinyfuse.graph.ir import Atom
 from tinyfuse.trace.builder import GraphBuilder, leaked, state
+from tinyfuse.trace.operation import operate
 
 
 class Tracer:
@@ -93,20 +94,6 @@ class Tracer:
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return np
-
-    def __array_ufunc__(
-        self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any
-    ) -> Any:
-        from tinyfuse.trace.elementwise import call_ufunc
-
-        return _operate(call_ufunc, ufunc, method, inputs, kwargs)
-
-    def __array_function__(
-        self, function: Any, types: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
-        from tinyfuse.trace.dispatch import call_function
-
-        return _operate(call_function, function, args, kwargs)
 
     def __iter__(self) -> Iterator[Tracer]:
         if not self._atom.shape:
@@ -207,19 +194,13 @@ _WRITING_METHODS = (
 )
 
 
-def _operate(*args: Any) -> Any:
-    from tinyfuse.trace.dispatch import operate
-
-    return operate(*args)
-
-
 def _fail(error: Exception) -> NoReturn:
     """Raise an error that ends with the user's place."""
 
     def fail() -> NoReturn:
         raise error
 
-    _operate(fail)
+    operate(fail)
     raise AssertionError
 
 

@@ -1,0 +1,34 @@
+# Every command sets up what it needs in .venv first, once. Another Python: make demo PYTHON=python3.12
+
+PYTHON ?= python3
+PYTEST_ARGS ?= -n auto
+
+export PYTHON
+
+.PHONY: demo test lint bench thorough clean
+
+demo: # the examples on a photograph: what they compile to, whether it is right, how fast it is
+	@.ci/setup demo
+	@.venv/bin/python examples/photo.py
+
+test:
+	@.ci/setup testing,zig,demo,dev
+	@.venv/bin/python -m pytest $(PYTEST_ARGS)
+
+lint:
+	@.ci/setup testing,zig,demo,dev
+	@.venv/bin/python -m ruff check
+	@.venv/bin/python -m ruff format --check
+	@.venv/bin/python -m mypy
+	@.venv/bin/clang-format --dry-run --Werror runtime_c/*
+
+bench: # the times that are promised
+	@.ci/setup demo
+	@.venv/bin/python examples/bench.py
+
+thorough: # hours of random programs; goes on where it was stopped
+	@.ci/setup testing,zig,demo,dev
+	@.venv/bin/python -m tests.thorough
+
+clean:
+	rm -rf .venv build dist out .hypothesis .mypy_cache .pytest_cache .ruff_cache

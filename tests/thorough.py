@@ -1,0 +1,106 @@
+"""Long runs of the ladder: `python -m tests.thorough STATE [--programs 100000]`.
+
+STATE is a file that says how far the run has come; a run with the same file goes on from there. Each
+program is compiled under two schedules: unfused and a random one, so that with the default one that the
+suite uses each level is met. `--sanitize N` instead builds N programs as standalone executables with
+gcc's address and undefined-behaviour sanitizers and runs them on recorded inputs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.sanitized import run_sanitized
+from tinyfuse.testing import Failure, Ladder, Report, Variant, program_case, random_program
+from tinyfuse.testing.choices import SeededChoices
+from tinyfuse.testing.ladder import fused, random
+
+BATCH = 100
+LOOPS_EVERY = 10  # one program in so many has its loops interpreted too
+FIRST_SEED = 1_000_000  # the suite's own programs have the seeds below
+
+
+def two_variants(seed: int) -> tuple[Variant, ...]:
+    """The default schedule, and a random one with loops cut into three."""
+    random_one = Variant("C of a random schedule", random(SeededChoices(seed)), pieces=(3,))
+    return Variant("fused C", fused), random_one
+
+
+def climb_batch(first: int, count: int) -> Report:
+    """The report on the programs of seeds first … first + count - 1."""
+    programs = [random_program(seed) for seed in range(first, first + count)]
+    chosen = {program.label for program in programs[::LOOPS_EVERY]}
+    ladder = Ladder(two_variants(first), lambda case: case.text.splitlines()[0][2:] in chosen)
+    return ladder.climb(map(program_case, programs))
+
+
+def load_state(path: Path) -> tuple[int, Report]:
+    """(number of programs done, report on them)."""
+    if not path.exists():
+        return 0, Report()
+    state = json.loads(path.read_text())
+    report = Report()
+    report.climbed.update(state["climbed"])
+    report.seconds.update(state["seconds"])
+    report.failures.extend(Failure(**failure) for failure in state["failures"])
+    return state["done"], report
+
+
+def save_state(path: Path, done: int, report: Report) -> None:
+    failures = [
+        {"rung": f.rung, "message": f.message, "program": f.program} for f in report.failures
+    ]
+    state: dict[str, Any] = {
+        "done": done,
+        "climbed": report.climbed,
+        "seconds": report.seconds,
+        "failures": failures,
+    }
+    beside = path.with_suffix(".new")
+    beside.write_text(json.dumps(state, indent=1))
+    os.replace(beside, path)
+
+
+def run(path: Path, programs: int) -> Report:
+    """Climb with as many programs in all, those of earlier runs included."""
+    done, report = load_state(path)
+    while done < programs:
+        start, count = time.perf_counter(), min(BATCH, programs - done)
+        report.merge(climb_batch(FIRST_SEED + done, count))
+        done += count
+        save_state(path, done, report)
+        seconds = time.perf_counter() - start
+        print(
+            f"{done} of {programs}, {len(report.failures)} failures, {count / seconds:.1f} per second",
+            flush=True,
+        )
+    return report
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.thorough", description=__doc__)
+    parser.add_argument("state", type=Path, help="file that says how far the run has come")
+    parser.add_argument("--programs", type=int, default=100_000)
+    parser.add_argument(
+        "--sanitize", type=int, metavar="N", help="run N programs under sanitizers instead"
+    )
+    options = parser.parse_args(arguments)
+    if options.sanitize:
+        report = run_sanitized(
+            range(FIRST_SEED, FIRST_SEED + options.sanitize), options.state.parent
+        )
+    else:
+        report = run(options.state, options.programs)
+    print(report)
+    return 1 if report.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

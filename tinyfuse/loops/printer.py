@@ -1,0 +1,92 @@
+"""Loop nests as text: statements in order, indented by the loops around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tinyfuse.dtypes import describe
+from tinyfuse.loops.ir import Alloc, Block, Buffer, For, If, Kernel, Let, Local, Loops, LoopKind, Scope, Statement
+from tinyfuse.loops.names import local_names
+from tinyfuse.stage.expr import Expr
+from tinyfuse.stage.index import Affine, index_text
+from tinyfuse.stage.printer import ATOM, NODE_TEXTS, Text, expression_lines
+
+
+def loops_text(loops: Loops) -> str:
+    """The program: its arguments and scratch memory, then each kernel.
+
+    ::
+
+        loops scale(x: float32[64]) -> out: float32[64]
+          kernel scale_out computes out
+            for i < 64 vector
+              out[i] = x[i] * 2.0
+    """
+    inputs, outputs = (", ".join(map(_typed, buffers)) for buffers in (loops.inputs, loops.outputs))
+    lines = [f"loops {loops.name}({inputs}) -> {outputs}".rstrip()]
+    for buffer, offset in loops.scratch:
+        lines.append(f"  scratch {_typed(buffer)} at byte {offset} of {loops.scratch_bytes}")
+    for kernel in loops.kernels:
+        lines += [f"  {line}" for line in kernel_lines(kernel)]
+    return "\n".join(lines)
+
+
+def kernel_lines(kernel: Kernel) -> list[str]:
+    """One kernel: the stages it computes, then its statements."""
+    grain = f", at least {kernel.grain} steps to a thread" if kernel.parallel else ""
+    head = f"kernel {kernel.name} computes {', '.join(kernel.stages)}{grain}"
+    return [head, *_Lines(kernel).block(kernel.body)]
+
+
+def _typed(buffer: Buffer) -> str:
+    return f"{buffer.name}: {describe((buffer.size,), buffer.dtype)}"
+
+
+class _Lines:
+    def __init__(self, kernel: Kernel):
+        names = local_names(kernel.body)
+        self.names: Mapping[Local, str] = names
+        self.node_texts = {**NODE_TEXTS, Local: lambda node, parts: Text(names[node], ATOM)}
+        self.taken = {*names.values(), *(buffer.name for buffer in kernel.parameters)}
+
+    def block(self, statements: Sequence[Statement]) -> Iterator[str]:
+        for statement in statements:
+            for line in self.statement(statement):
+                yield f"  {line}"
+
+    def statement(self, node: Statement) -> Iterator[str]:
+        if isinstance(node, For):
+            yield self.loop_head(node)
+            yield from self.block(node.body)
+        elif isinstance(node, Block):
+            yield "block"
+            yield from self.block(node.body)
+        elif isinstance(node, If):
+            yield f"if {self.value(node.test)[-1]}"
+            yield from self.block(node.then)
+            yield "else"
+            yield from self.block(node.otherwise)
+        elif isinstance(node, Alloc):
+            place = "in a register" if node.buffer.scope is Scope.REGISTER else "on the stack"
+            yield f"alloc {_typed(node.buffer)} {place}"
+        elif isinstance(node, Let):
+            yield from self.definition(f"let {self.names[node.local]}", node.value)
+        else:
+            yield from self.definition(self.element(node.buffer, node.position), node.value)
+
+    def loop_head(self, node: For) -> str:
+        variable = node.variable
+        start = f"{variable.start} <= " if variable.start else ""
+        kind = "" if node.kind is LoopKind.SERIAL else f" {node.kind.value}"
+        return f"for {start}{variable.name} < {variable.start + variable.extent}{kind}"
+
+    def definition(self, target: str, value: Expr) -> list[str]:
+        *parts, text = self.value(value)
+        return [*(f"let {part}" for part in parts), f"{target} = {text}"]
+
+    def value(self, root: Expr) -> list[str]:
+        lines, text = expression_lines(root, self.taken, self.node_texts)
+        return [*lines, text]
+
+    def element(self, buffer: Buffer, position: Affine) -> str:
+        return f"{buffer.name}[{index_text(position)}]"

@@ -1,0 +1,130 @@
+"""Checks that loop nests are well formed: names, dtypes, and every address inside its buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinyfuse.errors import VerificationError
+from tinyfuse.loops.ir import (
+    Alloc,
+    Block,
+    Buffer,
+    For,
+    If,
+    Kernel,
+    Let,
+    Local,
+    Loops,
+    LoopKind,
+    Statement,
+    Store,
+)
+from tinyfuse.loops.rewrite import values_of
+from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, Op, operands, walk
+from tinyfuse.stage.index import Affine
+
+
+def verify_loops(loops: Loops) -> None:
+    """Raise `VerificationError` where a statement cannot mean anything."""
+    buffers = [*loops.inputs, *loops.outputs, *(buffer for buffer, _ in loops.scratch)]
+    _check(len({b.name for b in buffers}) == len(set(buffers)), f"{loops.name}: buffers share a name")
+    for buffer, offset in loops.scratch:
+        fits = 0 <= offset and offset + buffer.nbytes <= loops.scratch_bytes
+        _check(fits, f"{loops.name}: {buffer.name} lies outside the scratch memory")
+    for kernel in loops.kernels:
+        _Scope(kernel, set(buffers), set(loops.inputs)).block(kernel.body, frozenset(), outermost=True)
+
+
+class _Scope:
+    def __init__(self, kernel: Kernel, buffers: set[Buffer], inputs: set[Buffer]):
+        self.kernel, self.inputs = kernel, inputs
+        self.buffers = buffers
+        self.locals: set[Local] = set()
+
+    def block(self, body: Sequence[Statement], variables: frozenset[str], outermost: bool = False) -> None:
+        """Check statements in which the loop variables named are in scope."""
+        buffers, names = set(self.buffers), set(self.locals)
+        for statement in body:
+            self.statement(statement, variables, outermost)
+        self.buffers, self.locals = buffers, names
+
+    def statement(self, node: Statement, variables: frozenset[str], outermost: bool) -> None:
+        for value in values_of(node):
+            self.value(value, variables)
+        if isinstance(node, For):
+            self.loop(node, variables, outermost)
+        elif isinstance(node, Block):
+            self.block(node.body, variables)
+        elif isinstance(node, If):
+            self.block(node.then, variables)
+            self.block(node.otherwise, variables)
+        elif isinstance(node, Let):
+            self.same_dtype(node.local.name, node.local.dtype, node.value)
+            self.locals.add(node.local)
+        elif isinstance(node, Alloc):
+            self.check(node.buffer not in self.buffers, f"{node.buffer.name} is allocated twice")
+            self.buffers.add(node.buffer)
+        else:
+            self.store(node, variables)
+
+    def loop(self, node: For, variables: frozenset[str], outermost: bool) -> None:
+        name = node.variable.name
+        self.check(name not in variables, f"two loops around one another are named {name}")
+        self.check(node.variable.extent > 0, f"the loop over {name} has no steps")
+        alone = outermost and len(self.kernel.body) == 1
+        self.check(alone or node.kind is not LoopKind.PARALLEL, f"the parallel loop {name} is not outermost")
+        self.block(node.body, variables | {name})
+
+    def store(self, node: Store, variables: frozenset[str]) -> None:
+        self.check(node.buffer not in self.inputs, f"{node.buffer.name} is an input and written")
+        self.same_dtype(node.buffer.name, node.buffer.dtype, node.value)
+        self.address(node.buffer, node.position, variables, guarded=False)
+
+    def value(self, root: Expr, variables: frozenset[str]) -> None:
+        guarded = _guarded_nodes(root)
+        for node in walk(root):
+            if isinstance(node, Local):
+                self.check(node in self.locals, f"{node.name} is read before it is named")
+            elif isinstance(node, Load):
+                self.check(len(node.indices) == 1, f"{node.source.name} is read at several indices")
+                self.address(node.source, node.indices[0], variables, id(node) in guarded)
+            elif isinstance(node, (Index, IndexTest)):
+                self.index(node.index, variables)
+
+    def address(self, buffer: Buffer, index: Affine, variables: frozenset[str], guarded: bool) -> None:
+        self.check(buffer in self.buffers, f"{buffer.name} is used where it does not exist")
+        self.index(index, variables)
+        low, high = index.interval()
+        inside = guarded or (0 <= low and high < buffer.size)
+        self.check(inside, f"{buffer.name}[{index}] runs from {low} to {high}, of {buffer.size} elements")
+
+    def index(self, index: Affine, variables: frozenset[str]) -> None:
+        for axis in index.axes():
+            self.check(axis.name in variables, f"{index} uses {axis.name} outside its loop")
+
+    def same_dtype(self, name: str, dtype: object, value: Expr) -> None:
+        self.check(dtype == value.dtype, f"{name} is {dtype} but is given {value.dtype}")
+
+    def check(self, holds: bool, message: str) -> None:
+        _check(holds, f"kernel {self.kernel.name}: {message}")
+
+
+def _guarded_nodes(root: Expr) -> set[int]:
+    """The nodes that only run where a select's condition allows."""
+    guarded: set[int] = set()
+    pending = [node for select in walk(root) if _is_select(select) for node in operands(select)[1:]]
+    while pending:
+        node = pending.pop()
+        if id(node) not in guarded:
+            guarded.add(id(node))
+            pending.extend(operands(node))
+    return guarded
+
+
+def _is_select(node: Expr) -> bool:
+    return isinstance(node, Op) and node.name == "select"
+
+
+def _check(holds: bool, message: str) -> None:
+    if not holds:
+        raise VerificationError(message)

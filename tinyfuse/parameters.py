@@ -1,0 +1,100 @@
+"""The parameters of a function, and how the arguments of a call meet them."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+KEPT_PLANS = 1024  # forms of calls; only keywords of a `**` parameter can be so many
+
+
+class Given(NamedTuple):
+    """A place in a call: among the positional arguments, or after them among the keywords'."""
+
+    position: int
+
+
+class Parameters:
+    """Brings calls to one form: defaults filled in, keywords turned to positions where they can be.
+
+    fewest, most: a call without keywords and with so many arguments has that form already.
+    static: names of the parameters whose values are part of the signature.
+    """
+
+    __slots__ = ("_plans", "_positional", "_signature", "_starred", "fewest", "most", "name", "static")
+
+    def __init__(self, function: Callable[..., Any], name: str, static: Sequence[str]) -> None:
+        self.name = name
+        self.static = frozenset(static)
+        self._signature = _signature(function)
+        self._plans: dict[tuple[int, tuple[str, ...]], Arguments] = {}
+        by_kind: dict[Any, list[str]] = {}
+        for parameter in self._signature.parameters.values():
+            by_kind.setdefault(parameter.kind, []).append(parameter.name)
+        kind = inspect.Parameter
+        self._positional = [
+            *by_kind.get(kind.POSITIONAL_ONLY, ()),
+            *by_kind.get(kind.POSITIONAL_OR_KEYWORD, ()),
+        ]
+        self._starred = by_kind.get(kind.VAR_POSITIONAL, [None])[0]
+        self.fewest = len(self._positional)
+        self.most = math.inf if self._starred else float(self.fewest)
+        if kind.KEYWORD_ONLY in by_kind:
+            self.most = -1.0
+        if kind.VAR_KEYWORD not in by_kind:
+            self._check_static()
+
+    def _check_static(self) -> None:
+        known = self._signature.parameters
+        for name in sorted(self.static):
+            if name not in known:
+                parameters = ", ".join(known) or "none"
+                raise ValueError(
+                    f"static_argnames: {self.name} has no parameter {name!r} (parameters: {parameters})"
+                )
+
+    def position_name(self, index: int) -> str:
+        """The parameter that a positional argument belongs to; `args[1]` for starred ones."""
+        after = index - len(self._positional)
+        return self._positional[index] if after < 0 else f"{self._starred}[{after}]"
+
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
+        """(args, kwargs) in the one form. Raises TypeError, as the call itself would."""
+        form = (len(args), tuple(kwargs))
+        positional, keyword = self._plans.get(form) or self._plan(form)
+        values = (*args, *kwargs.values())
+        return (
+            tuple([_fill(place, values) for place in positional]),
+            {name: _fill(place, values) for name, place in keyword.items()},
+        )
+
+    def _plan(self, form: tuple[int, tuple[str, ...]]) -> Arguments:
+        count, names = form
+        places = [Given(position) for position in range(count + len(names))]
+        try:
+            bound = self._signature.bind(*places[:count], **dict(zip(names, places[count:], strict=True)))
+        except TypeError as error:
+            raise TypeError(f"{self.name}(): {error}") from None
+        bound.apply_defaults()
+        if len(self._plans) >= KEPT_PLANS:
+            self._plans.clear()
+        plan = self._plans[form] = (bound.args, bound.kwargs)
+        return plan
+
+
+def _fill(place: Any, values: Sequence[Any]) -> Any:
+    return values[place.position] if type(place) is Given else place
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The function's own, or that of any function where it tells none (some built-in functions)."""
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        kinds = inspect.Parameter
+        starred = [kinds("args", kinds.VAR_POSITIONAL), kinds("kwargs", kinds.VAR_KEYWORD)]
+        return inspect.Signature(starred)

@@ -1,0 +1,247 @@
+"""What of a call's arguments a compiled program depends on.
+
+That is their structure, the shape and dtype of each array, which numbers are run-time scalars, and
+the value of everything else.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinyfuse.dtypes import FLOAT64, SUPPORTED, describe, is_supported
+from tinyfuse.errors import ArgumentError, UnsupportedDtypeError
+from tinyfuse.trace import ArgumentSpec
+from tinyfuse.tree import TreeDef
+
+SHOWN_LEAVES = 8  # of a signature, in messages
+SHOWN_CHARACTERS = 40  # of a static value, in messages
+
+Key = tuple[Any, ...]
+
+
+class ShapeDtypeStruct:
+    """The type of an array without its elements: stands for one in `trace` and `lower`.
+
+    ::
+
+        softmax.lower(tinyfuse.ShapeDtypeStruct((64, 1024), np.float32)).as_text("c")
+    """
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape = tuple([int(extent) for extent in shape])
+        self.dtype = np.dtype(dtype)
+
+    def __repr__(self) -> str:
+        return f"ShapeDtypeStruct({self.shape}, {self.dtype.name})"
+
+
+class Static:
+    """A leaf that stands for a whole argument whose value is part of the signature."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any, key: Any) -> None:
+        self.value = value
+        self.key = key
+
+
+def static(name: str, value: Any) -> Static:
+    """Raises ArgumentError for a value that cannot be compared with that of another call."""
+    key = typed(value)
+    try:
+        hash(key)
+    except TypeError:
+        raise ArgumentError(
+            f"argument {name}: static arguments must be hashable, and a "
+            f"{type(value).__name__} is not: pass a tuple, or leave it out of static_argnames"
+        ) from None
+    return Static(value, key)
+
+
+def typed(value: Any) -> Any:
+    """A key that is equal for values that mean the same: 1, 1.0 and True are three, -0.0 and 0.0 two."""
+    if type(value) is tuple:
+        return (tuple, *map(typed, value))
+    return type(value), repr(value) if isinstance(value, float | complex) else value
+
+
+def _type_of_array(value: Any) -> Any:
+    return value.dtype, value.shape
+
+
+NOT_A_LEAF = object()  # in the key of a call that has to be taken apart
+
+# What a leaf of this very type contributes to the key of a call. An entry costs a fraction of a
+# microsecond, `leaf` much more.
+LEAF_KEYS: dict[type, Callable[[Any], Any]] = {
+    np.ndarray: _type_of_array,
+    float: type,
+    **dict.fromkeys([dtype.type for dtype in SUPPORTED], type),
+    **dict.fromkeys([type(None), bool, int, str, bytes, types.FunctionType], typed),
+}
+
+
+def _not_a_leaf(value: Any) -> Any:
+    return NOT_A_LEAF
+
+
+def quick_key(args: Sequence[Any]) -> Key:
+    """The key of a call with leaves only; one with `NOT_A_LEAF` in it belongs to no program."""
+    keys, array = LEAF_KEYS, np.ndarray
+    return tuple(
+        [
+            (arg.dtype, arg.shape) if type(arg) is array else keys.get(type(arg), _not_a_leaf)(arg)
+            for arg in args
+        ]
+    )
+
+
+def leaf(name: str, value: Any) -> tuple[Any, Any]:
+    """(key, value) of a leaf; array-likes become arrays.
+
+    Raises:
+        ArgumentError: it is neither an array nor something that can be compared by value.
+    """
+    simple = LEAF_KEYS.get(type(value))
+    if simple is not None:
+        return simple(value), value
+    if isinstance(value, Static):
+        return value.key, value
+    if isinstance(value, ShapeDtypeStruct | np.generic):
+        return (value.dtype, value.shape, type(value)), value
+    if isinstance(value, np.ndarray):
+        return _type_of_array(value), plain_array(name, value)
+    if hasattr(value, "__array__") and not isinstance(value, type):
+        return leaf(name, np.asarray(value))
+    if isinstance(value, complex):
+        raise ArgumentError(f"argument {name}: Python complex numbers are not supported: pass two floats")
+    return typed(value), hashable(name, value)
+
+
+def plain_array(name: str, value: np.ndarray) -> np.ndarray:
+    if isinstance(value, np.memmap):
+        return value
+    raise ArgumentError(
+        f"argument {name}: a {type(value).__name__} has a meaning of its own, which would be lost: "
+        "pass np.asarray(...) of it"
+    )
+
+
+def hashable(name: str, value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        raise ArgumentError(
+            f"argument {name}: a {type(value).__name__} is neither an array nor hashable, so that "
+            "tinyfuse cannot tell whether two calls mean the same: pass arrays, numbers, strings, or "
+            "tuples, lists and dicts of them"
+        ) from None
+    return value
+
+
+def spec_of(name: str, value: Any, by_value: bool) -> ArgumentSpec:
+    """The spec of a leaf. by_value: whether its value is part of the signature.
+
+    Raises:
+        UnsupportedDtypeError: it is an array or scalar of a dtype that is not computed with.
+    """
+    if isinstance(value, Static):
+        return ArgumentSpec(kind="static", value=value.value)
+    if isinstance(value, np.ndarray | ShapeDtypeStruct):
+        return ArgumentSpec(value.shape, supported(name, value), "array")
+    if isinstance(value, np.generic):
+        return ArgumentSpec((), supported(name, value), "scalar")
+    if type(value) is float and not by_value:
+        return ArgumentSpec((), FLOAT64, "weak")
+    return ArgumentSpec(kind="static", value=value)
+
+
+def supported(name: str, value: Any) -> np.dtype:
+    """The dtype of a leaf in native byte order."""
+    dtype = value.dtype.newbyteorder("=")
+    if is_supported(dtype):
+        return np.dtype(dtype.name)  # of two types of one size (long, long long) always the same
+    raise UnsupportedDtypeError(
+        f"argument {name}: {describe(value.shape, dtype)} is not supported; tinyfuse computes with "
+        "bool, int8..int64, uint8..uint64, float32 and float64: convert it with astype"
+    )
+
+
+def argument_names(in_tree: TreeDef, parameters: Sequence[str]) -> list[str]:
+    """How a user writes each leaf of (args, kwargs): `x`, `params['w']`, `self.weight`, `args[1]`."""
+    positional, keyword = in_tree.children
+    names: list[str] = []
+    for index, child in zip(positional.keys, positional.children, strict=True):
+        names += _leaf_names(child, parameters[index])
+    for name, child in zip(keyword.keys, keyword.children, strict=True):
+        names += _leaf_names(child, name)
+    return names
+
+
+def _leaf_names(tree: TreeDef, name: str) -> list[str]:
+    if tree.kind == "leaf":
+        return [name]
+    by_attribute = tree.kind in ("object", "namedtuple")
+    found: list[str] = []
+    for key, child in zip(tree.keys, tree.children, strict=True):
+        found += _leaf_names(child, f"{name}.{key}" if by_attribute else f"{name}[{key!r}]")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The types of the arguments of a call. `names` are those of the leaves, as a user writes them."""
+
+    in_tree: TreeDef
+    specs: tuple[ArgumentSpec, ...]
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown = [*map(_leaf_text, self.names[:SHOWN_LEAVES], self.specs)]
+        more = len(self.names) - len(shown)
+        return f"({', '.join(shown)}{f', and {more} more' if more else ''})"
+
+
+def _leaf_text(name: str, spec: ArgumentSpec) -> str:
+    return spec_text(spec) if spec.kind != "static" and name.isidentifier() else f"{name}={spec_text(spec)}"
+
+
+def spec_text(spec: ArgumentSpec) -> str:
+    if spec.kind == "static":
+        text = getattr(spec.value, "__qualname__", None) or repr(spec.value)
+        return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 3]}..."
+    if spec.kind == "weak":
+        return "float"
+    return spec.dtype.name if spec.kind == "scalar" else describe(spec.shape, spec.dtype)
+
+
+def differences(new: Signature, old: Signature) -> list[str]:
+    """One line for each leaf that differs, or for their structure."""
+    before = dict(zip(old.names, old.specs, strict=True))
+    after = dict(zip(new.names, new.specs, strict=True))
+    lines = [
+        f"{name}: {spec_text(spec)}, was {_text_or_absent(before.get(name))}"
+        for name, spec in after.items()
+        if name not in before or not same_spec(spec, before[name])
+    ]
+    lines += [f"{name}: absent, was {spec_text(spec)}" for name, spec in before.items() if name not in after]
+    if not lines and new.in_tree != old.in_tree:
+        lines.append("the same leaves are in containers of other types")
+    return lines
+
+
+def _text_or_absent(spec: ArgumentSpec | None) -> str:
+    return "absent" if spec is None else spec_text(spec)
+
+
+def same_spec(one: ArgumentSpec, other: ArgumentSpec) -> bool:
+    if one.kind != "static" or other.kind != "static":
+        return one == other
+    return bool(typed(one.value) == typed(other.value))

@@ -1,0 +1,188 @@
+"""What stages must be, checked: what the planner and lowering rely on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyfuse.dtypes import is_supported
+from tinyfuse.errors import VerificationError
+from tinyfuse.graph.shapes import result_dtype
+from tinyfuse.stage.analysis import consumers
+from tinyfuse.stage.bounds import Facts
+from tinyfuse.stage.expr import Accumulator, Expr, Load, Op, operands, walk
+from tinyfuse.stage.index import Affine, Axis, index_text
+from tinyfuse.stage.ir import Order, Stage, Stages
+from tinyfuse.stage.names import RESERVED, identifier
+
+# The operations that partial results may be combined with.
+COMBINING = ("add", "multiply", "maximum", "minimum", "logical_or", "logical_and")
+
+
+def verify_stages(stages: Stages) -> None:
+    """Checks a program; raises VerificationError with the first thing that is wrong.
+
+    Names are C identifiers, each used once; producers stand before consumers; every index lies
+    within its array wherever it is evaluated; dtypes are those that numpy computes in; reductions
+    have the form that their order asks for; outputs are computed stages, each another one.
+    """
+    try:
+        _verify(stages)
+    except _Malformed as error:
+        stage, message = error.args
+        raise VerificationError(f"stages {stages.name}, {stage.name}: {message}") from None
+
+
+class _Malformed(Exception):
+    """(stage, message)"""
+
+
+def _verify(stages: Stages) -> None:
+    declared: dict[Stage, None] = {}
+    names: dict[str, None] = {}
+    for stage in (*stages.inputs, *stages.stages):
+        _check_name(stage, names)
+        _check_axes(stage)
+        _require((stage in stages.inputs) == stage.is_input, stage, "only inputs have no body")
+        if stage.body is not None:
+            _check_body(stage, stage.body, declared)
+        declared[stage] = None
+    readers = consumers(stages)
+    for stage in stages.stages:
+        if stage.order is not Order.SERIAL:
+            _check_tree(stage, readers, stages.outputs)
+    for number, stage in enumerate(stages.outputs):
+        computed = stage in declared and not stage.is_input
+        _require(computed, stage, "it is an output, but not computed")
+        _require(stage not in stages.outputs[:number], stage, "it is an output twice")
+
+
+def _require(condition: bool, stage: Stage, message: str) -> None:
+    if not condition:
+        raise _Malformed(stage, message)
+
+
+def _check_name(stage: Stage, names: dict[str, None]) -> None:
+    usable = identifier(stage.name) == stage.name and stage.name not in RESERVED
+    _require(usable, stage, "its name is no identifier that C leaves free")
+    _require(stage.name not in names, stage, "its name is used twice")
+    names[stage.name] = None
+
+
+def _check_axes(stage: Stage) -> None:
+    axes = (*stage.axes, *stage.reduce_axes)
+    distinct = len({axis.name for axis in axes}) == len(dict.fromkeys(axes)) == len(axes)
+    _require(distinct, stage, f"two axes are one, or called alike: {_names(axes)}")
+    fit = all(axis.start == 0 and axis.extent >= 0 for axis in axes)
+    _require(fit, stage, "an axis does not start at 0, or has a negative extent")
+
+
+def _names(axes: tuple[Axis, ...]) -> str:
+    return ", ".join([axis.name for axis in axes])
+
+
+def _check_body(stage: Stage, body: Expr, declared: dict[Stage, None]) -> None:
+    for node in walk(body):
+        if isinstance(node, Load):
+            _check_load(stage, node, declared)
+        _check_dtype(stage, node)
+    _require(body.dtype == stage.dtype, stage, f"it is {stage.dtype}, but computes {body.dtype}")
+    if stage.order is Order.SERIAL:
+        _check_chain(stage, body)
+    if all(axis.extent for axis in (*stage.axes, *stage.reduce_axes)):
+        _check_bounds(stage, body)
+
+
+def _check_load(stage: Stage, load: Load, declared: dict[Stage, None]) -> None:
+    source = load.source
+    _require(source in declared, stage, f"it reads {source.name}, which is not computed before")
+    rank = len(source.axes)
+    count = len(load.indices)
+    _require(count == rank, stage, f"it reads {source.name} of {rank} axes at {count} indices")
+    axes = (*stage.axes, *stage.reduce_axes)
+    own = all(axis in axes for index in load.indices for axis in index.axes())
+    _require(own, stage, f"it reads {source.name} at axes that it does not have")
+
+
+def _check_dtype(stage: Stage, node: Expr) -> None:
+    _require(is_supported(node.dtype), stage, f"{node.dtype} is not supported")
+    if isinstance(node, Accumulator):
+        _require(node.dtype == stage.dtype, stage, f"it accumulates {node.dtype} in {stage.dtype}")
+    if not isinstance(node, Op):
+        return
+    dtypes = tuple([operand.dtype for operand in node.operands])
+    try:
+        dtype = _fma_dtype(dtypes) if node.name == "fma" else result_dtype(node.name, dtypes)
+    except ValueError as error:
+        raise _Malformed(stage, str(error)) from None
+    _require(node.dtype == dtype, stage, f"{node.name} gives {dtype}, not {node.dtype}")
+
+
+def _fma_dtype(dtypes: tuple[np.dtype, ...]) -> np.dtype:
+    if len(dtypes) != 3 or len(set(dtypes)) != 1:
+        raise ValueError(f"fma of {', '.join(map(str, dtypes))}, not of three of one dtype")
+    return dtypes[0]
+
+
+def _check_chain(stage: Stage, body: Expr) -> None:
+    accumulates = any(isinstance(node, Accumulator) for node in walk(body))
+    reduces = bool(stage.reduce_axes)
+    _require(accumulates <= reduces, stage, "it accumulates without reduce axes")
+    _require(reduces == (stage.init is not None), stage, "it has a start value, or reduces: not both")
+    if stage.init is not None:
+        start = stage.init.dtype
+        _require(start == stage.dtype, stage, f"it is {stage.dtype}, but starts from {start}")
+
+
+def _check_tree(
+    stage: Stage, readers: dict[Stage, list[Stage]], outputs: tuple[Stage, ...]
+) -> None:
+    body, axes = stage.body, stage.reduce_axes
+    _require(len(axes) == 1, stage, f"a {stage.order.value} reduction has one reduce axis")
+    _require(stage.init is None, stage, f"a {stage.order.value} reduction has no start value")
+    combines = (
+        isinstance(body, Op)
+        and body.name in COMBINING
+        and isinstance(body.operands[0], Accumulator)
+        and isinstance(body.operands[1], Load)
+    )
+    _require(combines, stage, "it does not combine the value so far with an element")
+    (load,) = stage.reads()
+    source = load.source
+    _require(readers[source] == [stage], stage, f"other stages read {source.name} too")
+    _require(not source.is_input and source not in outputs, stage, f"{source.name} is not its own")
+    extents = {index: axis.extent for index, axis in zip(load.indices, source.axes, strict=True)}
+    over_all = extents.get(Affine(((axes[0], 1),))) == axes[0].extent
+    _require(over_all or axes[0].extent == 1, stage, f"it does not read all of {source.name}")
+    power = axes[0].extent > 0 and axes[0].extent & axes[0].extent - 1 == 0
+    halves = stage.order is not Order.HALVING or power
+    _require(halves, stage, f"{axes[0].extent} elements are not halved to one")
+
+
+def _check_bounds(stage: Stage, body: Expr) -> None:
+    """Every load within its source, where the selects around it choose it."""
+    pending: list[tuple[Expr, Facts]] = [(body, Facts())]
+    seen: dict[tuple[int, int], Facts] = {}
+    while pending:
+        node, facts = pending.pop()
+        if (id(node), id(facts)) in seen or facts.contradictory:
+            continue
+        seen[id(node), id(facts)] = facts
+        if isinstance(node, Load):
+            _check_inside(stage, node, facts)
+        elif isinstance(node, Op) and node.name == "select":
+            condition, chosen, other = node.operands
+            pending += [
+                (condition, facts),
+                (chosen, facts.where(condition, True)),
+                (other, facts.where(condition, False)),
+            ]
+        else:
+            pending += [(operand, facts) for operand in operands(node)]
+
+
+def _check_inside(stage: Stage, load: Load, facts: Facts) -> None:
+    for index, extent in zip(load.indices, load.source.shape, strict=True):
+        low, high = facts.interval(index)
+        if low < 0 or high >= extent:
+            place = f"{index_text(index)}, {low} … {high}"
+            raise _Malformed(stage, f"it reads {load.source.name} at {place}: beyond {extent}")

@@ -1,0 +1,219 @@
+"""The equations that numpy's functions are composed of, as functions of tracers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tinyfuse import errors
+from tinyfuse.dtypes import BOOL, describe, is_supported
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Atom, Literal
+from tinyfuse.trace.builder import active, leaked
+from tinyfuse.trace.tracer import Tracer
+from tinyfuse.trace.weak import TracedFloat
+
+Shape = tuple[int, ...]
+
+
+def traced(value: Any) -> Tracer:
+    """A tracer for anything that numpy takes as an array.
+
+    Raises ArrayConversionError for lists that hold tracers, UnsupportedDtypeError.
+    """
+    builder = active()
+    kind = type(value)
+    if kind is Tracer:
+        if value._builder is not builder:
+            raise leaked()
+        return value  # type: ignore[no-any-return]
+    if kind is TracedFloat:
+        return Tracer(builder, value._atom, scalar=True)
+    if isinstance(value, np.generic):
+        return Tracer(builder, Literal(require_supported(value)), scalar=True)
+    if not isinstance(value, np.ndarray):
+        value = _as_array(value)
+        if value.ndim == 0:
+            return Tracer(builder, Literal(require_supported(value[()])))
+    return Tracer(builder, builder.capture(value))
+
+
+def require_supported(value: np.generic) -> np.generic:
+    if not is_supported(value.dtype):
+        message = f"{value!r} has the dtype {value.dtype}, which tinyfuse does not support"
+        raise errors.UnsupportedDtypeError(message)
+    return value
+
+
+def _as_array(value: Any) -> np.ndarray:
+    if _holds_tracer(value):
+        raise errors.ArrayConversionError(
+            f"a {type(value).__name__} of traced values stands where an array is needed: join them "
+            "with np.stack"
+        )
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise errors.UnsupportedDtypeError(
+            f"{type(value).__name__} gives an array of dtype {array.dtype}, which tinyfuse does not support"
+        )
+    return array
+
+
+def _holds_tracer(value: Any) -> bool:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if type(part) in (Tracer, TracedFloat):
+            return True
+        if isinstance(part, (list, tuple)):
+            waiting.extend(part)
+    return False
+
+
+def result(x: Tracer, primitive: Any, **params: Any) -> Tracer:
+    """One equation on one array, as an array."""
+    builder = active()
+    return Tracer(builder, builder.emit(primitive, x._atom, **params))
+
+
+def elementwise(op: str, *operands: Tracer | Literal, scalar: bool = False) -> Tracer:
+    """One scalar operation on operands in its dtypes; arrays of one shape, 0-d ones are stretched."""
+    builder = active()
+    atoms: list[Atom] = [x if isinstance(x, Literal) else x._atom for x in operands]
+    shape = broadcast_shape(atoms)
+    stretched = [stretch_atom(atom, shape) for atom in atoms]
+    return Tracer(builder, builder.emit(p.elementwise, *stretched, op=op), scalar)
+
+
+def stretch_atom(atom: Atom, shape: Shape) -> Atom:
+    """Broadcast, but a literal already stands for an array of any shape."""
+    if atom.shape == shape or type(atom) is Literal:
+        return atom
+    return active().define(p.broadcast, (atom,), {"shape": shape}, shape, atom.dtype)
+
+
+def cast_atom(atom: Atom, dtype: np.dtype) -> Atom:
+    if atom.dtype == dtype:
+        return atom
+    if type(atom) is Literal:
+        return Literal(atom.value.astype(dtype))
+    return active().define(p.cast, (atom,), {"dtype": dtype}, atom.shape, dtype)
+
+
+def broadcast_shape(operands: Sequence[Atom | Tracer]) -> Shape:
+    """The shape that numpy broadcasts to. Raises ShapeError with numpy's words."""
+    first = operands[0].shape
+    if all([operand.shape == first for operand in operands]):
+        return first
+    try:
+        return np.broadcast_shapes(*[operand.shape for operand in operands])
+    except ValueError:
+        shapes = " ".join([shape_text(operand.shape) for operand in operands])
+        types = ", ".join(map(type_text, operands))
+        raise errors.ShapeError(
+            f"operands could not be broadcast together with shapes {shapes}: {types}"
+        ) from None
+
+
+def shape_text(shape: Shape) -> str:
+    """A shape as numpy's messages write it: `(3,4)`, `(3,)`."""
+    return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def type_text(x: Atom | Tracer) -> str:
+    return describe(x.shape, x.dtype)
+
+
+# Views of a numpy scalar are numpy scalars where they are 0-d.
+
+
+def _view(x: Tracer, primitive: Any, **params: Any) -> Tracer:
+    view = result(x, primitive, **params)
+    view._scalar = x._scalar and not view._atom.shape
+    return view
+
+
+def cast(x: Tracer, dtype: np.dtype) -> Tracer:
+    if x.dtype == dtype:
+        return x
+    return Tracer(active(), cast_atom(x._atom, dtype), x._scalar)
+
+
+def copy(x: Tracer) -> Tracer:
+    """A copy that keeps the memory order: a conversion to the same dtype."""
+    return _view(x, p.cast, dtype=x.dtype)
+
+
+def reshape(x: Tracer, shape: Shape) -> Tracer:
+    return x if shape == x.shape else _view(x, p.reshape, shape=shape)
+
+
+def transpose(x: Tracer, axes: Sequence[int]) -> Tracer:
+    if list(axes) == list(range(x.ndim)):
+        return x
+    return _view(x, p.transpose, axes=tuple(axes))
+
+
+def broadcast(x: Tracer, shape: Shape) -> Tracer:
+    """As an array of this shape, also where x is a scalar."""
+    if shape == x.shape:
+        return x
+    return result(x, p.broadcast, shape=shape)
+
+
+def slice_(x: Tracer, starts: Sequence[int], steps: Sequence[int], shape: Shape) -> Tracer:
+    """Element i of an axis is start + step * i."""
+    pairs = zip(starts, steps, shape, strict=True)
+    steps = [step if extent > 1 else 1 for _, step, extent in pairs]
+    starts = [start if extent else 0 for start, extent in zip(starts, shape, strict=True)]
+    if shape == x.shape and not any(starts) and all(step == 1 for step in steps):
+        return x
+    return _view(x, p.slice_, starts=tuple(starts), steps=tuple(steps), shape=shape)
+
+
+def slice_axis(x: Tracer, axis: int, start: int, extent: int, step: int = 1) -> Tracer:
+    """A slice along one axis."""
+    starts, steps, shape = [0] * x.ndim, [1] * x.ndim, list(x.shape)
+    starts[axis], steps[axis], shape[axis] = start, step, extent
+    return slice_(x, starts, steps, tuple(shape))
+
+
+def insert_axes(x: Tracer, axes: Sequence[int]) -> Tracer:
+    """New axes of size 1, at these places of the result."""
+    shape = list(x.shape)
+    for axis in sorted(axes):
+        shape.insert(axis, 1)
+    return reshape(x, tuple(shape))
+
+
+def concatenate(parts: Sequence[Tracer], axis: int) -> Tracer:
+    """Arrays of one dtype, joined along an axis."""
+    if len(parts) == 1:
+        return parts[0]
+    builder = active()
+    return Tracer(builder, builder.emit(p.concat, *[part._atom for part in parts], axis=axis))
+
+
+def reduce(op: str, x: Tracer, axes: Sequence[int], dtype: np.dtype, keepdims: bool = False) -> Tracer:
+    """A reduction over some axes, in numpy a scalar where none is left."""
+    reduced = result(x, p.reduce, op=op, axes=tuple(sorted(axes)), dtype=dtype)
+    if keepdims:
+        reduced = insert_axes(reduced, axes)
+    reduced._scalar = not reduced._atom.shape
+    return reduced
+
+
+def filled(shape: Shape, value: np.generic) -> Tracer:
+    """An array of one value."""
+    return broadcast(Tracer(active(), Literal(value)), shape)
+
+
+def to_bool(x: Tracer) -> Tracer:
+    return cast(x, BOOL)
+
+
+def size_of(shape: Shape) -> int:
+    return math.prod(shape)

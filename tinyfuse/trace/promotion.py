@@ -1,0 +1,69 @@
+"""Which dtypes a ufunc computes in: numpy's own answer, remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tinyfuse.dtypes import is_supported
+from tinyfuse.errors import UnsupportedDtypeError
+from tinyfuse.graph.scalar_ops import SCALAR_OPS
+
+# A dtype, or the type of a Python number, which gives way to the dtypes of arrays.
+OperandKind = np.dtype | type
+
+# The scalar operation of each output of a ufunc.
+OPERATIONS: dict[np.ufunc, tuple[str, ...]] = {
+    row.evaluate: (row.name,)
+    for row in SCALAR_OPS.values()
+    if isinstance(row.evaluate, np.ufunc)
+} | {
+    np.divmod: ("floor_divide", "remainder"),
+    np.modf: ("modf_fraction", "modf_integral"),
+    np.frexp: ("frexp_mantissa", "frexp_exponent"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """How a ufunc computes: the dtypes of operands and outputs, and the equations' parameters."""
+
+    operands: tuple[np.dtype, ...]
+    outputs: tuple[np.dtype, ...]
+    params: tuple[Mapping[str, Any], ...]
+
+
+@lru_cache(maxsize=None)
+def resolve(
+    ufunc: np.ufunc,
+    kinds: tuple[OperandKind, ...],
+    dtype: np.dtype | None = None,
+    casting: str = "same_kind",
+) -> Loop:
+    """The loop that numpy chooses for these operands.
+
+    Raises TypeError with numpy's words where it has none, UnsupportedDtypeError where it computes in a
+    dtype that tinyfuse does not have.
+    """
+    outputs = (None,) * ufunc.nout
+    options: dict[str, Any] = {} if casting == "same_kind" else {"casting": casting}
+    if dtype is not None:
+        options["signature"] = (None,) * ufunc.nin + (dtype,) * ufunc.nout
+    found = ufunc.resolve_dtypes((*kinds, *outputs), **options)
+    for candidate in found:
+        if not is_supported(candidate):
+            raise UnsupportedDtypeError(_unsupported(ufunc, kinds, candidate))
+    params = tuple([{"op": name} for name in OPERATIONS.get(ufunc, ())])
+    return Loop(found[: ufunc.nin], found[ufunc.nin :], params)
+
+
+def _unsupported(ufunc: np.ufunc, kinds: tuple[OperandKind, ...], dtype: np.dtype) -> str:
+    given = ", ".join(kind.name if isinstance(kind, np.dtype) else kind.__name__ for kind in kinds)
+    return (
+        f"np.{ufunc.__name__} of {given} computes in {dtype}, which tinyfuse does not support: convert "
+        "the operand first, as in x.astype(np.float32)"
+    )

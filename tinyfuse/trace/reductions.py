@@ -1,0 +1,346 @@
+"""Reductions: sums, products, extremes, and what numpy composes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tinyfuse import errors
+from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64, INT64
+from tinyfuse.trace.axes import normalize_axis_index, reduced_axes
+from tinyfuse.trace.dispatch import as_method, listed, no_output_array
+from tinyfuse.trace.elementwise import REDUCTIONS, apply
+from tinyfuse.trace.operations import cast, copy, filled, insert_axes, reduce, reshape, size_of, traced
+from tinyfuse.trace.tracer import Tracer
+
+_NOT_GIVEN: Any = np._NoValue
+
+
+def _unsupported(name: str, where: Any, initial: Any = _NOT_GIVEN) -> None:
+    if where is not True and where is not _NOT_GIVEN:
+        raise errors.UnsupportedArgumentError(
+            f"{name}(..., where=) is not supported: reduce np.where(mask, x, neutral element) instead"
+        )
+    if initial is not _NOT_GIVEN and initial is not None:
+        raise errors.UnsupportedArgumentError(
+            f"{name}(..., initial=) is not supported: combine the result with the initial value"
+        )
+
+
+def _keepdims(keepdims: Any) -> bool:
+    return keepdims is not _NOT_GIVEN and bool(keepdims)
+
+
+# -- sum and prod
+
+
+def _accumulate(op: str, x: Tracer, axis: Any, dtype: Any, keepdims: Any) -> Tracer:
+    axes = reduced_axes(axis, x.ndim)
+    to = _sum_dtype(x.dtype) if dtype is None else np.dtype(dtype)
+    if not axes:
+        return _over_no_axes(cast(x, to))
+    return reduce(op, x, axes, to, _keepdims(keepdims))
+
+
+def _over_no_axes(x: Tracer) -> Tracer:
+    """A reduction over no axes is a copy, of a 0-d array a scalar."""
+    copied = copy(x)
+    copied._scalar = not x.shape
+    return copied
+
+
+def _sum_dtype(dtype: np.dtype) -> np.dtype:
+    """numpy adds up narrow integers in the widest integers of their kind."""
+    return np.add.reduce(np.zeros(0, dtype)).dtype
+
+
+@listed(np.sum, method="sum")
+def sum_(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = _NOT_GIVEN,
+    where: Any = True,
+) -> Tracer:
+    no_output_array(out)
+    _unsupported("np.sum", where, initial)
+    return _accumulate("sum", traced(a), axis, dtype, keepdims)
+
+
+@listed(np.prod, method="prod")
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = _NOT_GIVEN,
+    where: Any = True,
+) -> Tracer:
+    no_output_array(out)
+    _unsupported("np.prod", where, initial)
+    return _accumulate("prod", traced(a), axis, dtype, keepdims)
+
+
+@listed(np.count_nonzero)
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Tracer:
+    return _accumulate("sum", cast(traced(a), BOOL), axis, INT64, keepdims)
+
+
+# -- max and min
+
+
+def _extreme(
+    op: str, ufunc: np.ufunc, x: Tracer, axis: Any, keepdims: Any, initial: Any = _NOT_GIVEN
+) -> Tracer:
+    axes = reduced_axes(axis, x.ndim)
+    if initial is not _NOT_GIVEN and initial is not None:
+        return _with_initial(op, ufunc, x, axes, _keepdims(keepdims), initial)
+    if not axes:
+        return _over_no_axes(x)
+    kept = tuple([extent for at, extent in enumerate(x.shape) if at not in axes])
+    if all(x.shape[at] for at in axes):
+        return reduce(op, x, axes, x.dtype, _keepdims(keepdims))
+    if size_of(kept):
+        raise errors.InvalidArgumentError(
+            f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
+        )
+    nothing = filled(kept, x.dtype.type(0))
+    return insert_axes(nothing, axes) if _keepdims(keepdims) else nothing
+
+
+def _with_initial(
+    op: str, ufunc: np.ufunc, x: Tracer, axes: tuple[int, ...], keepdims: bool, initial: Any
+) -> Tracer:
+    start = cast(traced(initial), x.dtype)
+    if all(x.shape[at] for at in axes):
+        reduced = reduce(op, x, axes, x.dtype, keepdims) if axes else x
+        return apply(ufunc, (reduced, start))  # type: ignore[no-any-return]
+    kept = tuple([extent for at, extent in enumerate(x.shape) if at not in axes])
+    full = filled(kept, x.dtype.type(0))
+    full = apply(ufunc, (start, start)) if not kept else apply(np.add, (full, start))
+    return insert_axes(full, axes) if keepdims else full
+
+
+def _listed_extreme(op: str, ufunc: np.ufunc, *functions: Callable[..., Any]) -> None:
+    @listed(*functions, method=op)
+    def extreme(
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = _NOT_GIVEN,
+        where: Any = True,
+    ) -> Tracer:
+        no_output_array(out)
+        _unsupported(f"np.{op}", where)
+        return _extreme(op, ufunc, traced(a), axis, keepdims, initial)
+
+
+_listed_extreme("max", np.maximum, np.max, np.amax)
+_listed_extreme("min", np.minimum, np.min, np.amin)
+
+
+@listed(np.ptp)
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Tracer:
+    no_output_array(out)
+    x = traced(a)
+    highest = _extreme("max", np.maximum, x, axis, keepdims)
+    return apply(  # type: ignore[no-any-return]
+        np.subtract, (highest, _extreme("min", np.minimum, x, axis, keepdims))
+    )
+
+
+# -- any and all
+
+
+def _truth(op: str, x: Tracer, axis: Any, keepdims: Any) -> Tracer:
+    axes = reduced_axes(axis, x.ndim)
+    if not axes:
+        return _over_no_axes(cast(x, BOOL))
+    return reduce(op, cast(x, BOOL), axes, BOOL, _keepdims(keepdims))
+
+
+def _listed_truth(op: str, function: Callable[..., Any]) -> None:
+    @listed(function, method=op)
+    def truth(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+    ) -> Tracer:
+        no_output_array(out)
+        _unsupported(f"np.{op}", where)
+        return _truth(op, traced(a), axis, keepdims)
+
+
+_listed_truth("any", np.any)
+_listed_truth("all", np.all)
+
+
+# -- argmax and argmin
+
+
+def _listed_position(op: str, function: Callable[..., Any]) -> None:
+    @listed(function, method=op)
+    def position(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Tracer:
+        no_output_array(out)
+        x = traced(a)
+        return _position(op, x, axis, _keepdims(keepdims))
+
+
+def _position(op: str, x: Tracer, axis: Any, keepdims: bool) -> Tracer:
+    flat = x if axis is not None and x.ndim else reshape(x, (x.size,))
+    at = 0 if axis is None else normalize_axis_index(axis, flat.ndim)
+    if flat.shape[at] == 0:
+        raise errors.InvalidArgumentError(f"attempt to get {op} of an empty sequence")
+    found = reduce(op, flat, (at,), INT64, keepdims and axis is not None)
+    if keepdims and axis is None:
+        found = insert_axes(found, range(x.ndim))
+        found._scalar = not found.shape
+    return found
+
+
+_listed_position("argmax", np.argmax)
+_listed_position("argmin", np.argmin)
+
+
+# -- mean, var, std: the steps of numpy's own functions
+
+
+def _divided_by_count(total: Tracer, count: Any) -> Tracer:
+    """`total / count`, computed in numpy's dtype and brought back to the dtype of the total.
+
+    numpy divides float32 by an integer in float64 and rounds twice. Where float32 holds the count,
+    dividing in float32 gives the same bits.
+    """
+    scalar = total._scalar
+    if total.dtype == FLOAT32 and np.float32(count) == count:
+        count = np.float32(count)
+    quotient = cast(apply(np.divide, (total, count)), total.dtype)
+    quotient._scalar = scalar
+    return quotient
+
+
+def _count(x: Tracer, axes: tuple[int, ...]) -> np.int64:
+    return np.int64(size_of(tuple([x.shape[at] for at in axes])))
+
+
+@listed(np.mean, method="mean")
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+) -> Tracer:
+    no_output_array(out)
+    _unsupported("np.mean", where)
+    x = traced(a)
+    if dtype is None and x.dtype.kind in "biu":
+        dtype = FLOAT64
+    total = _accumulate("sum", x, axis, dtype, keepdims)
+    return _divided_by_count(total, _count(x, reduced_axes(axis, x.ndim)))
+
+
+@listed(np.var, method="var")
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = _NOT_GIVEN,
+    correction: Any = _NOT_GIVEN,
+) -> Tracer:
+    no_output_array(out)
+    _unsupported("np.var", where)
+    if correction is not _NOT_GIVEN:
+        ddof = correction
+    x = traced(a)
+    count = _count(x, reduced_axes(axis, x.ndim))
+    if dtype is None and x.dtype.kind in "biu":
+        dtype = FLOAT64
+    if mean is _NOT_GIVEN or mean is None:
+        mean = _divided_by_count(_accumulate("sum", x, axis, dtype, True), count)
+    deviation = apply(np.subtract, (x, mean))
+    if x.dtype == BOOL:
+        squared = apply(np.multiply, (deviation, deviation))
+    else:
+        squared = apply(np.square, (deviation,))
+    total = _accumulate("sum", squared, axis, dtype, keepdims)
+    return _divided_by_count(total, np.maximum(count - ddof, 0))
+
+
+@listed(np.std, method="std")
+def std(a: Any, *args: Any, **kwargs: Any) -> Tracer:
+    """`var` and its arguments, and the square root."""
+    variance = var(a, *args, **kwargs)
+    deviation = cast(apply(np.sqrt, (variance,)), variance.dtype)
+    deviation._scalar = variance._scalar
+    return deviation
+
+
+# -- ufunc.reduce
+
+
+def _ufunc_reduce(ufunc: np.ufunc, compute: Callable[..., Tracer]) -> None:
+    def run(
+        array: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = _NOT_GIVEN,
+        where: Any = True,
+    ) -> Tracer:
+        no_output_array(out)
+        name = f"np.{ufunc.__name__}.reduce"
+        _unsupported(name, where, initial)
+        return compute(name, traced(array), axis, dtype, keepdims)
+
+    # numpy leaves out axis=None's None, which is a value here
+    REDUCTIONS[ufunc] = run
+
+
+def _without_dtype(name: str, dtype: Any, own: np.dtype | None) -> None:
+    if dtype is not None and (own is None or np.dtype(dtype) != own):
+        raise errors.UnsupportedArgumentError(f"{name}(..., dtype={np.dtype(dtype)}) is not supported")
+
+
+def _reduce_by(op: str, steps: Callable[..., Tracer]) -> Callable[..., Tracer]:
+    return lambda name, x, axis, dtype, keepdims: steps(op, x, axis, dtype, keepdims)
+
+
+def _reduce_extreme(op: str, ufunc: np.ufunc) -> Callable[..., Tracer]:
+    def compute(name: str, x: Tracer, axis: Any, dtype: Any, keepdims: Any) -> Tracer:
+        _without_dtype(name, dtype, x.dtype)
+        return _extreme(op, ufunc, x, axis, keepdims)
+
+    return compute
+
+
+def _reduce_truth(op: str, of_bool_only: bool = False) -> Callable[..., Tracer]:
+    def compute(name: str, x: Tracer, axis: Any, dtype: Any, keepdims: Any) -> Tracer:
+        _without_dtype(name, dtype, BOOL)
+        if of_bool_only and x.dtype != BOOL:
+            raise errors.UnlistedFunctionError(f"{name} of {x.dtype} is not supported, only of bool")
+        return _truth(op, x, axis, keepdims)
+
+    return compute
+
+
+_ufunc_reduce(np.add, _reduce_by("sum", _accumulate))
+_ufunc_reduce(np.multiply, _reduce_by("prod", _accumulate))
+_ufunc_reduce(np.maximum, _reduce_extreme("max", np.maximum))
+_ufunc_reduce(np.minimum, _reduce_extreme("min", np.minimum))
+_ufunc_reduce(np.logical_or, _reduce_truth("any"))
+_ufunc_reduce(np.logical_and, _reduce_truth("all"))
+_ufunc_reduce(np.bitwise_or, _reduce_truth("any", of_bool_only=True))
+_ufunc_reduce(np.bitwise_and, _reduce_truth("all", of_bool_only=True))

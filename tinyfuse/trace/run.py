@@ -1,0 +1,156 @@
+"""Tracing: one run of a numpy function on stand-ins for its arrays."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinyfuse import tree
+from tinyfuse.dtypes import FLOAT64, describe, is_supported
+from tinyfuse.errors import LeakedTracerError, SideEffectError, UnsupportedDtypeError
+from tinyfuse.graph.ir import Graph, Literal, Var
+from tinyfuse.trace.builder import GraphBuilder, leaked, state
+from tinyfuse.trace.specs import ArgumentSpec, OutputSpec, Trace
+from tinyfuse.trace.tracer import Tracer
+from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.tree import TreeDef
+
+
+def trace(
+    function: Callable[..., Any], in_tree: TreeDef, specs: Sequence[ArgumentSpec], name: str
+) -> Trace:
+    """Run a function on tracers and return what it computes.
+
+    `in_tree` unflattens to (args, kwargs), with one leaf for each of `specs`.
+    Raises NeedsValue where Python needs the value of a `weak` argument, the errors of
+    `tinyfuse.errors` for what can't be traced, and whatever the function itself raises.
+    """
+    builder = GraphBuilder(function)
+    names = argument_names(function, in_tree)
+    leaves = [
+        _stand_in(builder, spec, at, leaf_name)
+        for at, (spec, leaf_name) in enumerate(zip(specs, names, strict=True))
+    ]
+    args, kwargs = in_tree.unflatten(leaves)
+    outer, state.builder = state.builder, builder
+    try:
+        returned = function(*args, **kwargs)
+        results, out_tree = tree.flatten(returned)
+        outputs = [_output(builder, value) for value in results]
+    finally:
+        state.builder = outer
+    _require_unchanged((args, kwargs), leaves, in_tree, names)
+    builder.verify_unchanged()
+    return _finished(builder, name, tuple(specs), tuple(outputs), out_tree)
+
+
+def is_traced(value: Any) -> bool:
+    """Whether a value is a stand-in of a trace that is running."""
+    return type(value) in (Tracer, TracedFloat)
+
+
+def _stand_in(builder: GraphBuilder, spec: ArgumentSpec, at: int, name: str | None) -> Any:
+    if spec.kind == "static":
+        return spec.value
+    dtype = FLOAT64 if spec.kind == "weak" else spec.dtype
+    if dtype is None or not is_supported(dtype):
+        raise UnsupportedDtypeError(
+            f"the argument {name} has the dtype {dtype}, which tinyfuse does not support: pass it as bool, "
+            "int8..int64, uint8..uint64, float32 or float64 in native byte order (x.astype(...))"
+        )
+    var = Var(spec.shape, dtype, name)
+    builder.inputs.append(var)
+    if spec.kind == "weak":
+        return TracedFloat(builder, var, at)
+    return Tracer(builder, var, spec.kind == "scalar")
+
+
+def argument_names(function: Callable[..., Any], in_tree: TreeDef) -> list[str | None]:
+    """For each leaf of the arguments the parameter it belongs to, with the keys that lead to it."""
+    return ["_".join(map(str, path)) for path in _named_paths(function, in_tree)]
+
+
+def _named_paths(function: Callable[..., Any], in_tree: TreeDef) -> list[tuple[Any, ...]]:
+    positional = _positional_names(function)
+    paths = []
+    for where, key, *rest in in_tree.paths():
+        if where == 1:
+            paths.append((key, *rest))
+        elif key < len(positional):
+            paths.append((positional[key], *rest))
+        else:
+            paths.append((*_variadic(positional, function), key - len(positional), *rest))
+    return paths
+
+
+def _positional_names(function: Callable[..., Any]) -> list[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [parameter.name for parameter in parameters if parameter.kind in kinds]
+
+
+def _variadic(positional: list[str], function: Callable[..., Any]) -> tuple[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ("x",)
+    starred = [q.name for q in parameters if q.kind is inspect.Parameter.VAR_POSITIONAL]
+    return (starred[0] if starred else "x",)
+
+
+def _output(builder: GraphBuilder, value: Any) -> OutputSpec:
+    if type(value) in (Tracer, TracedFloat):
+        if value._builder is not builder:
+            raise leaked() if value._builder is not state.builder else LeakedTracerError("")
+        if type(value) is TracedFloat:
+            return OutputSpec(value._atom, weak=True)
+        return OutputSpec(value._atom, is_scalar=value._scalar)
+    if isinstance(value, np.ndarray):
+        return OutputSpec(builder.capture(value))
+    return OutputSpec(value)
+
+
+def _require_unchanged(
+    arguments: Any, leaves: list[Any], in_tree: TreeDef, names: list[str | None]
+) -> None:
+    """Raises SideEffectError where the function changed a container among its arguments."""
+    after, after_tree = tree.flatten(arguments)
+    if after_tree != in_tree:
+        raise SideEffectError(
+            "the traced function adds to or removes from a list, dict or object among its arguments, "
+            "which would happen while tracing only: return the new value instead"
+        )
+    for name, old, new in zip(names, leaves, after, strict=True):
+        if new is not old:
+            kind = describe(new.shape, new.dtype) if type(new) is Tracer else type(new).__name__
+            raise SideEffectError(
+                f"the traced function assigns a new value ({kind}) to {name}, inside an argument, which "
+                "would happen while tracing only: return the new value instead"
+            )
+
+
+def _finished(
+    builder: GraphBuilder,
+    name: str,
+    specs: tuple[ArgumentSpec, ...],
+    outputs: tuple[OutputSpec, ...],
+    out_tree: TreeDef,
+) -> Trace:
+    captured = builder.captured
+    checks = tuple(builder.checks)
+    graph = Graph(
+        name,
+        (*builder.inputs, *[var for _, var in captured]),
+        tuple(builder.eqns),
+        (
+            *[output.atom for output in outputs if isinstance(output.atom, (Var, Literal))],
+            *[check.output for check in checks],
+        ),
+    )
+    return Trace(graph, specs, tuple([c for c, _ in captured]), outputs, out_tree, checks)

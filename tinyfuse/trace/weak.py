@@ -1,0 +1,191 @@
+"""Python floats that are known at run time only: they stay weak among themselves, as Python's do."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tinyfuse.dtypes import BOOL, FLOAT64
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Atom, Literal, Var
+from tinyfuse.trace.builder import GraphBuilder, leaked, state
+from tinyfuse.trace.operation import operate
+from tinyfuse.trace.specs import NeedsValue
+
+
+class TracedFloat:
+    """Stands for a Python float argument, or for what Python's arithmetic makes of some.
+
+    With arrays it promotes as a Python float does. Whatever needs its value raises NeedsValue.
+    """
+
+    __slots__ = ("_atom", "_builder", "_index")
+
+    def __init__(self, builder: GraphBuilder, atom: Atom, index: int):
+        self._builder = builder
+        self._atom = atom
+        self._index = index  # of a spec that it depends on
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # so that isinstance(a, float) is what it is without tracing
+        return float
+
+    def __repr__(self) -> str:
+        return "TracedFloat()"
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(float, name) and not name.startswith("__"):
+            raise NeedsValue(self._index, f"float.{name}")
+        raise AttributeError(f"'float' object has no attribute '{name}'")
+
+    @property
+    def real(self) -> TracedFloat:
+        return self
+
+    def conjugate(self) -> TracedFloat:
+        return self
+
+    def __pos__(self) -> TracedFloat:
+        return self
+
+    def __neg__(self) -> TracedFloat:
+        return operate(_unary, "negative", self)
+
+    def __abs__(self) -> TracedFloat:
+        return operate(_unary, "absolute", self)
+
+
+PythonNumber = (bool, int, float)
+
+
+def _unary(name: str, x: TracedFloat) -> TracedFloat:
+    return TracedFloat(x._builder, _define(x._builder, name, (atom_of(x, x._builder),)), x._index)
+
+
+def _define(builder: GraphBuilder, name: str, atoms: tuple[Atom, ...]) -> Var:
+    dtype = BOOL if name == "equal" else FLOAT64
+    return builder.define(p.elementwise, atoms, {"op": name}, (), dtype)
+
+
+def atom_of(x: Any, builder: GraphBuilder) -> Atom:
+    """A float64 atom for a run-time float or a Python number."""
+    if type(x) is not TracedFloat:
+        return Literal(np.float64(float(x)))
+    if x._builder is not builder or builder is not state.builder:
+        raise leaked()
+    return x._atom
+
+
+def _arithmetic(name: str, a: Any, b: Any) -> TracedFloat:
+    traced = a if type(a) is TracedFloat else b
+    builder = traced._builder
+    atoms = atom_of(a, builder), atom_of(b, builder)
+    if name in _DIVISIONS:
+        _check_divisor(builder, name, atoms[1])
+    return TracedFloat(builder, _define(builder, name, atoms), traced._index)
+
+
+def _words_of_division_by_zero(function: Callable[[float, float], Any]) -> str:
+    try:
+        function(1.0, 0.0)
+    except ZeroDivisionError as error:
+        return str(error)
+    raise AssertionError
+
+
+_DIVISIONS = {
+    "divide": _words_of_division_by_zero(operator.truediv),
+    "floor_divide": _words_of_division_by_zero(operator.floordiv),
+    "remainder": _words_of_division_by_zero(operator.mod),
+}
+
+
+def _check_divisor(builder: GraphBuilder, name: str, divisor: Atom) -> None:
+    """Python's floats do not divide by zero."""
+    if isinstance(divisor, Literal):
+        if divisor.value == 0:
+            raise ZeroDivisionError(_DIVISIONS[name])
+        return
+    is_zero = _define(builder, "equal", (divisor, Literal(np.float64(0.0))))
+    builder.check(is_zero, ZeroDivisionError, _DIVISIONS[name])
+
+
+def _binary_methods(name: str, function: Callable[..., Any]) -> tuple[Any, Any]:
+    def forward(self: TracedFloat, other: Any) -> Any:
+        if type(other) in PythonNumber or type(other) is TracedFloat:
+            return operate(_arithmetic, name, self, other)
+        return NotImplemented
+
+    def reflected(self: TracedFloat, other: Any) -> Any:
+        if type(other) in PythonNumber:
+            return operate(_arithmetic, name, other, self)
+        return NotImplemented
+
+    return forward, reflected
+
+
+for _name, _function, _ufunc in [
+    ("add", operator.add, "add"),
+    ("sub", operator.sub, "subtract"),
+    ("mul", operator.mul, "multiply"),
+    ("truediv", operator.truediv, "divide"),
+    ("floordiv", operator.floordiv, "floor_divide"),
+    ("mod", operator.mod, "remainder"),
+]:
+    _forward, _reflected = _binary_methods(_ufunc, _function)
+    setattr(TracedFloat, f"__{_name}__", _forward)
+    setattr(TracedFloat, f"__r{_name}__", _reflected)
+
+
+def _divmod(a: Any, b: Any) -> Any:
+    return a // b, a % b
+
+
+TracedFloat.__divmod__ = _divmod  # type: ignore[attr-defined]
+TracedFloat.__rdivmod__ = lambda self, other: _divmod(other, self)  # type: ignore[attr-defined]
+
+
+def _needing(what: str) -> Callable[..., NoReturn]:
+    def need(self: TracedFloat, *args: Any) -> NoReturn:
+        if self._builder is not state.builder:
+            operate(_raise, leaked())
+        raise NeedsValue(self._index, what)
+
+    return need
+
+
+def _raise(error: Exception) -> NoReturn:
+    raise error
+
+
+def _comparing(what: str) -> Callable[..., Any]:
+    need = _needing(what)
+
+    def compare(self: TracedFloat, other: Any) -> Any:
+        if type(other) in PythonNumber or type(other) is TracedFloat:
+            need(self)
+        return NotImplemented
+
+    return compare
+
+
+for _name in ("bool", "int", "float", "hash", "format", "trunc", "floor", "ceil", "round", "str"):
+    setattr(TracedFloat, f"__{_name}__", _needing(f"{_name}()"))
+TracedFloat.__array__ = _needing("np.asarray")  # type: ignore[attr-defined]
+for _name, _sign in zip(("lt", "le", "gt", "ge"), ("<", "<=", ">", ">="), strict=True):
+    setattr(TracedFloat, f"__{_name}__", _comparing(f"a {_sign} b"))
+TracedFloat.__eq__ = _comparing("a == b")  # type: ignore[method-assign,assignment]
+TracedFloat.__ne__ = _comparing("a != b")  # type: ignore[method-assign,assignment]
+
+
+def _power(self: TracedFloat, other: Any, modulo: Any = None) -> Any:
+    if type(other) in PythonNumber or type(other) is TracedFloat:
+        raise NeedsValue(self._index, "a ** b")
+    return NotImplemented
+
+
+TracedFloat.__pow__ = _power  # type: ignore[attr-defined]
+TracedFloat.__rpow__ = _power  # type: ignore[attr-defined]
