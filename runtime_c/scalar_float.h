@@ -6,49 +6,51 @@
 
 // The bits of x.
 static inline bits_t tf_bits_real(real_t x) {
-  union { real_t value; bits_t bits; } pun = {.value = x};
+  union {
+    real_t value;
+    bits_t bits;
+  } pun = {.value = x};
   return pun.bits;
 }
 
 // The value that has these bits.
 static inline real_t tf_from_bits_real(bits_t bits) {
-  union { bits_t bits; real_t value; } pun = {.bits = bits};
+  union {
+    bits_t bits;
+    real_t value;
+  } pun = {.bits = bits};
   return pun.value;
 }
 
-// The larger of a and b; NaN where one is NaN; +0 is larger than -0. On a tie `first` is b and `second` a, and and
-// of them the positive zero.
+// The larger of a and b; NaN where one is NaN; +0 is larger than -0.
 static inline real_t tf_maximum_real(real_t a, real_t b) {
   real_t first = a > b ? a : b;
-  real_t second = b > a ? b : a;
+  real_t second = b > a ? b : a; // of two zeros, first is b and second is a
   real_t larger = tf_from_bits_real(tf_bits_real(first) & tf_bits_real(second));
   return __builtin_isunordered(a, b) ? a + b : larger;
 }
 
-// The smaller of a and b; NaN where one is NaN; -0 is smaller than +0. On a tie `first` is b and `second` a, and or
-// of them the negative zero.
+// The smaller of a and b; NaN where one is NaN; -0 is smaller than +0.
 static inline real_t tf_minimum_real(real_t a, real_t b) {
   real_t first = a < b ? a : b;
-  real_t second = b < a ? b : a;
+  real_t second = b < a ? b : a; // of two zeros, first is b and second is a
   real_t smaller = tf_from_bits_real(tf_bits_real(first) | tf_bits_real(second));
   return __builtin_isunordered(a, b) ? a + b : smaller;
 }
 
-// The larger of a and b; the other one where one is NaN; +0 is larger than -0. On a tie `first` is b and `second` a, and and
-// of them the positive zero.
+// The larger of a and b; the other one where one is NaN; +0 is larger than -0.
 static inline real_t tf_fmax_real(real_t a, real_t b) {
   real_t first = a > b ? a : b;
-  real_t second = b > a ? b : a;
+  real_t second = b > a ? b : a; // of two zeros, first is b and second is a
   real_t larger = tf_from_bits_real(tf_bits_real(first) & tf_bits_real(second));
   larger = a != a ? b : larger;
   return b != b ? a : larger;
 }
 
-// The smaller of a and b; the other one where one is NaN; -0 is smaller than +0. On a tie `first` is b and `second` a, and or
-// of them the negative zero.
+// The smaller of a and b; the other one where one is NaN; -0 is smaller than +0.
 static inline real_t tf_fmin_real(real_t a, real_t b) {
   real_t first = a < b ? a : b;
-  real_t second = b < a ? b : a;
+  real_t second = b < a ? b : a; // of two zeros, first is b and second is a
   real_t smaller = tf_from_bits_real(tf_bits_real(first) | tf_bits_real(second));
   smaller = a != a ? b : smaller;
   return b != b ? a : smaller;

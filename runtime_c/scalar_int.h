@@ -40,7 +40,7 @@ static inline int_t tf_right_shift_int(int_t a, int_t b) {
 
 // The number of ones in |x|.
 static inline uint8_t tf_bitwise_count_int(int_t x) {
-  return tf_bitwise_count_uint(x < 0 ? (uint_t)-(uint_t)x : (uint_t)x);
+  return tf_bitwise_count_uint((uint_t)tf_absolute_int(x));
 }
 
 // 1 / x, towards zero. For x = 0 what numpy has: infinity, converted.

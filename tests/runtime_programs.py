@@ -9,14 +9,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
-ENTRY = """\
+POOL = """\
 typedef struct tf_pool tf_pool;
+typedef void tf_task(void *const *buffers, long begin, long end);
 struct tf_pool {
-  void (*run)(const tf_pool *pool, void (*task)(void *const *, long, long), void *const *buffers, long extent, long grain);
+  void (*run)(const tf_pool *pool, tf_task *task, void *const *buffers, long extent, long grain);
 };
 """
 
-DOUBLE = """\
+TWICE = """\
 int twice(void *const *arrays, void *scratch, const void *pool) {
   const float *x = arrays[0];
   float *y = arrays[1];
@@ -29,7 +30,12 @@ int twice(void *const *arrays, void *scratch, const void *pool) {
 
 def answering(number: int) -> str:
     """The text of `int answer(...)`, which returns this number."""
-    return f"int answer(void *const *a, void *s, const void *p) {{ (void)a, (void)s, (void)p; return {number}; }}\n"
+    return f"""\
+int answer(void *const *arrays, void *scratch, const void *pool) {{
+  (void)arrays, (void)scratch, (void)pool;
+  return {number};
+}}
+"""
 
 
 def run_python(code: str, **environment: str | None) -> subprocess.CompletedProcess[str]:

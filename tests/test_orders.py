@@ -295,6 +295,52 @@ def test_steps_of_contractions() -> None:
     assert steps_of(graph) == ()
 
 
+@pytest.mark.parametrize(
+    ("labels", "shapes", "axes", "order"),
+    [
+        ("k,k->", [(5,), (5,)], (0,), LANES),
+        ("ik,k->i", [(3, 5), (5,)], (1,), LANES),
+        ("k,ik->i", [(5,), (3, 5)], (0,), LANES),
+        ("bij,bj->bi", [(2, 3, 5), (2, 5)], (2,), LANES),
+        ("ncd,cd->n", [(2, 3, 5), (3, 5)], (1, 2), LANES),
+        ("ik,kj->ij", [(3, 5), (5, 1)], (1,), LANES),  # a column is a vector
+        ("ik,jk->ij", [(3, 5), (4, 5)], (1,), CHAIN),
+        ("k,kj->j", [(5,), (5, 4)], (0,), CHAIN),
+        ("ncd,dc->n", [(2, 3, 5), (5, 3)], (1, 2), CHAIN),
+    ],
+)
+def test_order_of_contractions(labels: str, shapes: list, axes: tuple, order: object) -> None:
+    build = GraphBuilder()
+    x, y = (build.input(name, *shape) for name, shape in zip("xy", shapes, strict=True))
+    graph = build.graph(build.contract(labels, x, y))
+    assert steps_of(graph) == (ReductionStep(axes, order),)
+
+
+@pytest.mark.parametrize("length", [63, 64, 1025, 2050])
+def test_dot_product_uses_lanes(length: int) -> None:
+    a, b = values(1, length), values(2, length)
+    build = GraphBuilder()
+    x, y = build.input("a", length), build.input("b", length)
+    numerics = PlainNumerics()
+
+    def fused(block: range, lane: int, lanes: int) -> np.float32:
+        total = ZERO
+        for k in block[lane::lanes]:
+            total = numerics.fma(a[k], b[k], total)[()]
+        return total
+
+    def halved(block: range) -> np.float32:
+        lanes = [fused(block, lane, 64) for lane in range(64)]
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = [left + right for left, right in zip(lanes[:half], lanes[half:], strict=True)]
+        return lanes[0]
+
+    blocks = [range(first, min(first + 1024, length)) for first in range(0, length, 1024)]
+    expected = fused(range(length), 0, 1) if length < 64 else tournament([*map(halved, blocks)])
+    assert bits(run(build.graph(build.contract("k,k->", x, y)), a, b)) == bits(np.array(expected))
+
+
 def chosen(make: Callable[[GraphBuilder], Any], *axes: int) -> Any:
     """The order of the (only) step of the sum of what is made, over its last axis or `axes`."""
     build = GraphBuilder()

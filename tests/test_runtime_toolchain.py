@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.runtime_programs import DOUBLE, answering
+from tests.runtime_programs import TWICE, answering
 from tinyfuse.errors import CompilationError, CompilerNotFoundError
 from tinyfuse.runtime import cache, toolchain
 from tinyfuse.runtime.build import build
@@ -76,9 +76,11 @@ def test_no_compiler_is_one_error_with_the_remedy(monkeypatch, tmp_path: Path):
     with pytest.raises(CompilerNotFoundError) as raised:
         build(answering(1), "answer")
     assert str(raised.value) == (
-        "tinyfuse needs a C compiler and found none (tried: gcc, clang, cc, python -m ziglang cc).\n"
-        "Install one, for example by `apt install gcc` or `pip install ziglang` (the wheel brings a C\n"
-        "compiler along and needs no rights on the system), or name one in the environment variable CC."
+        "tinyfuse needs a C compiler and found none (tried: gcc, clang, cc, python -m "
+        "ziglang cc).\n"
+        "Install one, for example by `apt install gcc` or `pip install ziglang` (the wheel brings "
+        "a C\ncompiler along and needs no rights on the system), or name one in the environment "
+        "variable CC."
     )
 
 
@@ -104,7 +106,7 @@ def test_cc_may_have_spaces_and_arguments_but_no_shell(monkeypatch, tmp_path: Pa
     link.symlink_to(GCC)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CC", f"{shlex.quote(str(link))} -DNUMBER=7")
-    assert load(build(answering("NUMBER"), "answer"), "answer")([]) == 7
+    assert load(build(answering("NUMBER"), "answer"), "answer")([], threads=1) == 7
     assert not (tmp_path / "pwned").exists()
 
 
@@ -144,7 +146,7 @@ def test_the_ziglang_wheel_compiles_where_there_is_no_other(monkeypatch, tmp_pat
     monkeypatch.setenv("PATH", str(tmp_path))
     assert find_compiler().kind == "zig"
     x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
-    assert load(build(DOUBLE, "twice"), "twice")([x, y]) == 0
+    assert load(build(TWICE, "twice"), "twice")([x, y], threads=1) == 0
     assert y.tolist() == [0, 2, 4, 6, 8, 10, 12, 14]
     assert (cache.directory() / "zig").is_dir()
 
@@ -168,6 +170,6 @@ int logs(void *const *arrays, void *scratch, const void *pool) {
 }
 """
     y = np.ones(4096)
-    load(build(text, "logs"), "logs")([y])
+    load(build(text, "logs"), "logs")([y], threads=1)
     assert y[0] == pytest.approx(17.801827480081469, rel=1e-15)
     assert not y[1:].any()

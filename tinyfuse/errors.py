@@ -376,3 +376,28 @@ class VerificationError(TinyfuseError, AssertionError):
     If it comes from a function under `tinyfuse.jit`, tinyfuse is wrong: please report it together
     with that function. `tinyfuse.disable_jit()` runs the function as it is.
     """
+
+
+class ArgumentError(TinyfuseError, TypeError):
+    """An argument of a jitted function is nothing that a program can be compiled for.
+
+    Arrays, numbers, strings and other hashable values are, and tuples, lists, dicts and objects of
+    them. Python's complex numbers, subclasses of `ndarray` with a meaning of their own (`np.matrix`,
+    masked arrays), sets and other unhashable objects are not::
+
+        f(np.ma.array(x, mask=m))    # ArgumentError: argument x: a MaskedArray ...
+
+    Pass the parts: `f(x, m)`, and `np.where(m, 0, x)` in the function.
+    """
+
+
+class SignatureMismatchError(TinyfuseError, TypeError):
+    """A compiled program was called with arguments of other types than it was lowered for.
+
+    ::
+
+        compiled = f.lower(x).compile()      # x: float32[3, 4]
+        compiled(x[:2])                      # SignatureMismatchError
+
+    Call the jitted function itself, which compiles for each new signature, or lower it again.
+    """

@@ -7,7 +7,7 @@ the value of everything else.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,8 @@ import numpy as np
 from tinyfuse.dtypes import FLOAT64, SUPPORTED, describe, is_supported
 from tinyfuse.errors import ArgumentError, UnsupportedDtypeError
 from tinyfuse.trace import ArgumentSpec
-from tinyfuse.tree import TreeDef
+from tinyfuse.parameters import Parameters
+from tinyfuse.tree import Leaf, TreeDef, flatten
 
 SHOWN_LEAVES = 8  # of a signature, in messages
 SHOWN_CHARACTERS = 40  # of a static value, in messages
@@ -24,7 +25,7 @@ SHOWN_CHARACTERS = 40  # of a static value, in messages
 Key = tuple[Any, ...]
 
 
-class ShapeDtypeStruct:
+class ShapeDtypeStruct(Leaf):
     """The type of an array without its elements: stands for one in `trace` and `lower`.
 
     ::
@@ -42,7 +43,7 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct({self.shape}, {self.dtype.name})"
 
 
-class Static:
+class Static(Leaf):
     """A leaf that stands for a whole argument whose value is part of the signature."""
 
     __slots__ = ("key", "value")
@@ -52,8 +53,10 @@ class Static:
         self.key = key
 
 
-def static(name: str, value: Any) -> Static:
+def static(name: str, value: Any) -> Any:
     """Raises ArgumentError for a value that cannot be compared with that of another call."""
+    if value is None or (type(value) is tuple and not value):  # these have no leaves anyway
+        return value
     key = typed(value)
     try:
         hash(key)
@@ -103,45 +106,45 @@ def quick_key(args: Sequence[Any]) -> Key:
     )
 
 
-def leaf(name: str, value: Any) -> tuple[Any, Any]:
+def leaf(value: Any) -> tuple[Any, Any]:
     """(key, value) of a leaf; array-likes become arrays.
 
-    Raises:
-        ArgumentError: it is neither an array nor something that can be compared by value.
+    Raises ArgumentError where it is neither an array nor something that can be compared by value.
     """
     simple = LEAF_KEYS.get(type(value))
     if simple is not None:
         return simple(value), value
     if isinstance(value, Static):
         return value.key, value
-    if isinstance(value, ShapeDtypeStruct | np.generic):
-        return (value.dtype, value.shape, type(value)), value
+    if isinstance(value, ShapeDtypeStruct):
+        return _type_of_array(value), value
+    if isinstance(value, np.generic):
+        return (value.dtype, ()), value
     if isinstance(value, np.ndarray):
-        return _type_of_array(value), plain_array(name, value)
+        return _type_of_array(value), _plain(value)
     if hasattr(value, "__array__") and not isinstance(value, type):
-        return leaf(name, np.asarray(value))
+        return leaf(np.asarray(value))
     if isinstance(value, complex):
-        raise ArgumentError(f"argument {name}: Python complex numbers are not supported: pass two floats")
-    return typed(value), hashable(name, value)
+        raise ArgumentError("Python complex numbers are not supported: pass two floats")
+    return typed(value), _hashable(value)
 
 
-def plain_array(name: str, value: np.ndarray) -> np.ndarray:
+def _plain(value: np.ndarray) -> np.ndarray:
     if isinstance(value, np.memmap):
         return value
     raise ArgumentError(
-        f"argument {name}: a {type(value).__name__} has a meaning of its own, which would be lost: "
-        "pass np.asarray(...) of it"
+        f"a {type(value).__name__} has a meaning of its own, which would be lost: pass np.asarray(...) of it"
     )
 
 
-def hashable(name: str, value: Any) -> Any:
+def _hashable(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
         raise ArgumentError(
-            f"argument {name}: a {type(value).__name__} is neither an array nor hashable, so that "
-            "tinyfuse cannot tell whether two calls mean the same: pass arrays, numbers, strings, or "
-            "tuples, lists and dicts of them"
+            f"a {type(value).__name__} is neither an array nor hashable, so that tinyfuse cannot tell "
+            "whether two calls mean the same: pass arrays, numbers, strings, or tuples, lists and dicts "
+            "of them"
         ) from None
     return value
 
@@ -174,12 +177,59 @@ def supported(name: str, value: Any) -> np.dtype:
     )
 
 
-def argument_names(in_tree: TreeDef, parameters: Sequence[str]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The arguments of a call, taken apart.
+
+    key: equal for calls that one program can serve, but for what Python floats it has to know.
+    values: what the program is given: the arguments themselves if all of them are leaves.
+    leaves: those of (args, kwargs), whose structure is in_tree; `places` is where in `values` they are.
+    """
+
+    key: Key
+    values: Sequence[Any]
+    leaves: Sequence[Any]
+    places: Sequence[int]
+    in_tree: TreeDef
+
+
+def take_apart(parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    """The call of a function with these parameters.
+
+    Raises:
+        ArgumentError: an argument is nothing that a program can be compiled for.
+        TypeError: the function cannot be called so.
+    """
+    if kwargs or not parameters.fewest <= len(args) <= parameters.most:
+        args, kwargs = parameters.bind(args, kwargs)
+    if parameters.static:
+        args = tuple([_static(parameters, parameters.position_name(at), arg) for at, arg in enumerate(args)])
+        kwargs = {name: _static(parameters, name, arg) for name, arg in kwargs.items()}
+    leaves, in_tree = flatten((args, kwargs))
+    if not kwargs and all([type(arg) in LEAF_KEYS for arg in args]):
+        places = [at for at, arg in enumerate(args) if arg is not None]
+        return Call(quick_key(args), args, leaves, places, in_tree)
+    keys: list[Any] = [in_tree]
+    for at, value in enumerate(leaves):
+        try:
+            key, leaves[at] = leaf(value)
+        except ArgumentError as error:
+            name = argument_names(in_tree, parameters)[at]
+            raise ArgumentError(f"argument {name}: {error}") from None
+        keys.append(key)
+    return Call(tuple(keys), leaves, leaves, range(len(leaves)), in_tree)
+
+
+def _static(parameters: Parameters, name: str, value: Any) -> Any:
+    return static(name, value) if name in parameters.static else value
+
+
+def argument_names(in_tree: TreeDef, parameters: Parameters) -> list[str]:
     """How a user writes each leaf of (args, kwargs): `x`, `params['w']`, `self.weight`, `args[1]`."""
     positional, keyword = in_tree.children
     names: list[str] = []
     for index, child in zip(positional.keys, positional.children, strict=True):
-        names += _leaf_names(child, parameters[index])
+        names += _leaf_names(child, parameters.position_name(index))
     for name, child in zip(keyword.keys, keyword.children, strict=True):
         names += _leaf_names(child, name)
     return names
@@ -207,6 +257,16 @@ class Signature:
         shown = [*map(_leaf_text, self.names[:SHOWN_LEAVES], self.specs)]
         more = len(self.names) - len(shown)
         return f"({', '.join(shown)}{f', and {more} more' if more else ''})"
+
+
+def signature_of(parameters: Parameters, call: Call, by_value: Collection[int]) -> Signature:
+    """The signature of a call. by_value: indices of leaves, Python floats, whose value is part of it.
+
+    Raises UnsupportedDtypeError where an array or scalar is of a dtype that is not computed with.
+    """
+    names = argument_names(call.in_tree, parameters)
+    specs = [spec_of(names[at], value, at in by_value) for at, value in enumerate(call.leaves)]
+    return Signature(call.in_tree, tuple(specs), tuple(names))
 
 
 def _leaf_text(name: str, spec: ArgumentSpec) -> str:

@@ -6,7 +6,7 @@ import functools
 import enum
 import types
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,21 +51,27 @@ LEAF = TreeDef("leaf", leaf_count=1)
 NONE = TreeDef("none")
 
 
-def flatten(value: Any) -> tuple[list[Any], TreeDef]:
+class Leaf:
+    """Base of classes whose objects are not taken apart."""
+
+    __slots__ = ()
+
+
+def flatten(value: Any, kept: Iterable[Any] = ()) -> tuple[list[Any], TreeDef]:
     """(leaves, structure) of nested tuples, lists, dicts, named tuples, dataclasses and objects.
 
     Dictionaries keep their order. None has no leaves. An object of a plain Python class counts as
-    the container of its attributes. Everything else is a leaf.
+    the container of its attributes. Everything else is a leaf, and so are the objects in `kept`.
     Raises ValueError for a container that contains itself.
     """
     leaves: list[Any] = []
-    return leaves, _flatten(value, leaves, set())
+    return leaves, _flatten(value, leaves, set(), frozenset([id(leaf) for leaf in kept]))
 
 
-def _flatten(value: Any, leaves: list[Any], inside: set[int]) -> TreeDef:
+def _flatten(value: Any, leaves: list[Any], inside: set[int], kept: frozenset[int]) -> TreeDef:
     if value is None:
         return NONE
-    parts = _parts(value)
+    parts = None if kept and id(value) in kept else _parts(value)
     if parts is None:
         leaves.append(value)
         return LEAF
@@ -73,7 +79,7 @@ def _flatten(value: Any, leaves: list[Any], inside: set[int]) -> TreeDef:
         raise ValueError(f"a {type(value).__name__} contains itself and cannot be taken apart")
     kind, static, keys, items = parts
     inside.add(id(value))
-    children = tuple([_flatten(item, leaves, inside) for item in items])
+    children = tuple([_flatten(item, leaves, inside, kept) for item in items])
     inside.discard(id(value))
     return TreeDef(kind, static, keys, children, sum([child.leaf_count for child in children]))
 
@@ -112,6 +118,7 @@ _KINDS: dict[type, Callable[[Any], Parts]] = {
 }
 
 _LEAVES = (
+    Leaf,
     type,
     types.ModuleType,
     types.FunctionType,

@@ -61,7 +61,11 @@ def emit_c_many(programs: Sequence[Loops]) -> CModule:
 
 
 def _entry_types(shared: bool) -> str:
-    return (runtime_c() / "entry.h").read_text().rstrip("\n") if shared else "typedef struct tf_pool tf_pool;"
+    return (
+        (runtime_c() / "entry.h").read_text().rstrip("\n")
+        if shared
+        else "typedef struct tf_pool tf_pool;"
+    )
 
 
 def _functions(loops: Loops, used: dict[str, None]) -> Iterator[str]:
@@ -76,7 +80,11 @@ def _functions(loops: Loops, used: dict[str, None]) -> Iterator[str]:
 def _task_names(loops: Loops) -> dict[Kernel, str]:
     """A name for the function by which threads reach each parallel kernel."""
     buffers = (*loops.inputs, *loops.outputs, *(buffer for buffer, _ in loops.scratch))
-    taken = {loops.name, *(kernel.name for kernel in loops.kernels), *(buffer.name for buffer in buffers)}
+    taken = {
+        loops.name,
+        *(kernel.name for kernel in loops.kernels),
+        *(buffer.name for buffer in buffers),
+    }
     names = {}
     for kernel in loops.kernels:
         name = f"{kernel.name}_task"
@@ -141,7 +149,9 @@ class _KernelText:
         names = [self.parameter(buffer) for buffer in self.kernel.parameters]
         names += ["long begin", "long end"] if self.kernel.parallel else []
         head = f"static void {self.kernel.name}({', '.join(names)}) {{"
-        return "\n".join([*kernel_comment(self.kernel), head, *self.block(self.kernel.body, "  "), "}"])
+        return "\n".join(
+            [*kernel_comment(self.kernel), head, *self.block(self.kernel.body, "  "), "}"]
+        )
 
     def parameter(self, buffer: Buffer) -> str:
         constant = "" if buffer in self.kernel.written else "const "
@@ -185,7 +195,11 @@ class _KernelText:
         target, value = self.expressions.element(node.buffer, node.position), node.value
         if isinstance(value, Op) and value.name in _UPDATES and value.dtype != BOOL:
             first = value.operands[0]
-            if isinstance(first, Load) and first.source is node.buffer and first.indices[0] == node.position:
+            if (
+                isinstance(first, Load)
+                and first.source is node.buffer
+                and first.indices[0] == node.position
+            ):
                 return f"{target} {_UPDATES[value.name]} {self.value(value.operands[1])}"
         return f"{target} = {self.value(value)}"
 
@@ -218,4 +232,3 @@ class _KernelText:
 
     def value(self, node: Expr) -> str:
         return self.expressions.text(node).text
-

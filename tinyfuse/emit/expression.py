@@ -53,7 +53,9 @@ def index_c(index: Affine) -> CText:
         return CText(text, Precedence.ADDITIVE)
     if index.terms and (index.terms[0][1] != 1 or not isinstance(index.terms[0][0], Axis)):
         return CText(text, Precedence.MULTIPLICATIVE)
-    return CText(text, Precedence.PRIMARY if index.terms or index.constant >= 0 else Precedence.UNARY)
+    return CText(
+        text, Precedence.PRIMARY if index.terms or index.constant >= 0 else Precedence.UNARY
+    )
 
 
 def test_c(test: IndexTest) -> CText:
@@ -67,4 +69,3 @@ def test_c(test: IndexTest) -> CText:
         parts.append(f"{left} < {test.high - test.index.constant}")
     precedence = Precedence.LOGICAL_AND if len(parts) > 1 else Precedence.RELATIONAL
     return CText(" && ".join(parts), precedence)
-

@@ -96,7 +96,7 @@ logical_not = prefix("!")
 
 
 def library(name: str) -> Form:
-    """A call to the C library, or to a builtin of the compiler: expf for float32, exp for float64."""
+    """A call to the C library or a builtin of the compiler: expf for float32, exp for float64."""
 
     def form(operation: Operation) -> CText:
         function = name + float_suffix(operation.dtypes[0])
@@ -194,9 +194,8 @@ def select(operation: Operation) -> CText:
 def integer_fma(operation: Operation) -> CText:
     """a * b + c in the arithmetic of integers, which wraps around once at the end."""
     a, b, c = operation.operands
-    product = multiply(
-        operation._replace(operands=[a, b], dtypes=operation.dtypes[:2], dtype=INT64)
-    )
+    factors = operation._replace(operands=[a, b], dtypes=operation.dtypes[:2], dtype=INT64)
+    product = multiply(factors)
     return add(operation._replace(operands=[product, c], dtypes=operation.dtypes[1:]))
 
 

@@ -1,8 +1,8 @@
 """The C text of scalar operations: one row for each, with its form for each kind of operand.
 
 A form is an operator where C's meaning is numpy's, else a call to the compiler, to the C library or
-to a function of the prelude. What a text needs besides itself (prelude functions, library functions,
-typedefs) is entered into `used`, from which `prelude.prelude_text` makes the head of the file.
+to a function of the prelude. What a text needs besides itself (functions of the prelude and of the
+library, typedefs) is entered into `used`, from which `prelude.prelude_text` makes the file's head.
 """
 
 from __future__ import annotations

@@ -20,8 +20,10 @@ one is left; an odd last one goes to the next round unchanged.
 
 Which order, where only axes of a size other than 1 count:
 
-- contract: one step over all contracted labels (in their order in `lhs`), `Chain(4096)`; each link
-  is `fma(a, b, chain)`, combinations are additions.
+- contract: one step over all contracted labels (in their order in `lhs`); each link is
+  `fma(a, b, chain)`, combinations are additions. `Lanes(64, 1024)` for dot products and matrix-vector
+  products along the last axis: where one operand's labels are among the other's, and the contracted
+  labels are the last axes of both, in one order. Else `Chain(4096)`.
 - sum, prod of an array that varies along no more axes than its leaves do only together: one step
   over all reduced axes, `Chain(4096)`. Precisely: where no leaf of the reduced array is indexed by
   all axes of that array. See `leaf_axes`.
@@ -114,7 +116,19 @@ def _contract_steps(eqn: Eqn) -> Steps:
     lhs, out = eqn.params["lhs"], eqn.params["out"]
     shape = eqn.inputs[0].shape
     axes = [at for at, label in enumerate(lhs) if label not in out and shape[at] != 1]
-    return (ReductionStep(tuple(axes), CHAIN),) if axes else ()
+    order = LANES if _is_along_last_axis(eqn, [lhs[axis] for axis in axes]) else CHAIN
+    return (ReductionStep(tuple(axes), order),) if axes else ()
+
+
+def _is_along_last_axis(eqn: Eqn, contracted: list[int]) -> bool:
+    """Whether a contraction is a dot product or a matrix-vector product along contiguous rows."""
+    a, b = (
+        [label for label, extent in zip(labels, atom.shape, strict=True) if extent != 1]
+        for labels, atom in zip((eqn.params["lhs"], eqn.params["rhs"]), eqn.inputs, strict=True)
+    )
+    if not (set(a) <= set(b) or set(b) <= set(a)):
+        return False
+    return a[len(a) - len(contracted) :] == contracted == b[len(b) - len(contracted) :]
 
 
 def _reduce_steps(eqn: Eqn, leaves: Mapping[Atom, Masks]) -> Steps:

@@ -12,13 +12,17 @@ from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op
 from tinyfuse.stage.index import Affine, Axis, Quotient
 
 
-def interpret_loops(loops: Loops, arrays: Sequence[np.ndarray], numerics: Numerics) -> list[np.ndarray]:
+def interpret_loops(
+    loops: Loops, arrays: Sequence[np.ndarray], numerics: Numerics
+) -> list[np.ndarray]:
     """The outputs, flat, of a program on its inputs.
 
     arrays: one for each input, of its size, in C order. Scratch starts out as a pattern that no
     result may depend on.
     """
-    memory = {b: np.ascontiguousarray(a).reshape(-1) for b, a in zip(loops.inputs, arrays, strict=True)}
+    memory = {
+        b: np.ascontiguousarray(a).reshape(-1) for b, a in zip(loops.inputs, arrays, strict=True)
+    }
     for buffer in (*loops.outputs, *(buffer for buffer, _ in loops.scratch)):
         memory[buffer] = undefined(buffer)
     with np.errstate(all="ignore"):

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tinyfuse.dtypes import describe
-from tinyfuse.loops.ir import Alloc, Block, Buffer, For, If, Kernel, Let, Local, Loops, LoopKind, Scope, Statement
+from tinyfuse.loops.ir import (
+    Alloc,
+    Block,
+    Buffer,
+    For,
+    If,
+    Kernel,
+    Let,
+    Local,
+    LoopKind,
+    Loops,
+    Scope,
+    Statement,
+)
 from tinyfuse.loops.names import local_names
 from tinyfuse.stage.expr import Expr
 from tinyfuse.stage.index import Affine, index_text

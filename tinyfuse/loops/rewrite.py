@@ -9,7 +9,9 @@ from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, substitute, walk
 from tinyfuse.stage.index import Affine, Axis
 
 
-def substitute_axes(statements: Sequence[Statement], values: Mapping[Axis, Affine]) -> tuple[Statement, ...]:
+def substitute_axes(
+    statements: Sequence[Statement], values: Mapping[Axis, Affine]
+) -> tuple[Statement, ...]:
     """A copy with loop variables replaced in all indices."""
     return tuple(_substituted(statement, values) for statement in statements)
 

@@ -14,8 +14,8 @@ from tinyfuse.loops.ir import (
     Kernel,
     Let,
     Local,
-    Loops,
     LoopKind,
+    Loops,
     Statement,
     Store,
 )
@@ -27,12 +27,16 @@ from tinyfuse.stage.index import Affine
 def verify_loops(loops: Loops) -> None:
     """Raise `VerificationError` where a statement cannot mean anything."""
     buffers = [*loops.inputs, *loops.outputs, *(buffer for buffer, _ in loops.scratch)]
-    _check(len({b.name for b in buffers}) == len(set(buffers)), f"{loops.name}: buffers share a name")
+    _check(
+        len({b.name for b in buffers}) == len(set(buffers)), f"{loops.name}: buffers share a name"
+    )
     for buffer, offset in loops.scratch:
-        fits = 0 <= offset and offset + buffer.nbytes <= loops.scratch_bytes
+        fits = offset >= 0 and offset + buffer.nbytes <= loops.scratch_bytes
         _check(fits, f"{loops.name}: {buffer.name} lies outside the scratch memory")
     for kernel in loops.kernels:
-        _Scope(kernel, set(buffers), set(loops.inputs)).block(kernel.body, frozenset(), outermost=True)
+        _Scope(kernel, set(buffers), set(loops.inputs)).block(
+            kernel.body, frozenset(), outermost=True
+        )
 
 
 class _Scope:
@@ -41,7 +45,9 @@ class _Scope:
         self.buffers = buffers
         self.locals: set[Local] = set()
 
-    def block(self, body: Sequence[Statement], variables: frozenset[str], outermost: bool = False) -> None:
+    def block(
+        self, body: Sequence[Statement], variables: frozenset[str], outermost: bool = False
+    ) -> None:
         """Check statements in which the loop variables named are in scope."""
         buffers, names = set(self.buffers), set(self.locals)
         for statement in body:
@@ -72,7 +78,10 @@ class _Scope:
         self.check(name not in variables, f"two loops around one another are named {name}")
         self.check(node.variable.extent > 0, f"the loop over {name} has no steps")
         alone = outermost and len(self.kernel.body) == 1
-        self.check(alone or node.kind is not LoopKind.PARALLEL, f"the parallel loop {name} is not outermost")
+        self.check(
+            alone or node.kind is not LoopKind.PARALLEL,
+            f"the parallel loop {name} is not outermost",
+        )
         self.block(node.body, variables | {name})
 
     def store(self, node: Store, variables: frozenset[str]) -> None:
@@ -91,12 +100,16 @@ class _Scope:
             elif isinstance(node, (Index, IndexTest)):
                 self.index(node.index, variables)
 
-    def address(self, buffer: Buffer, index: Affine, variables: frozenset[str], guarded: bool) -> None:
+    def address(
+        self, buffer: Buffer, index: Affine, variables: frozenset[str], guarded: bool
+    ) -> None:
         self.check(buffer in self.buffers, f"{buffer.name} is used where it does not exist")
         self.index(index, variables)
         low, high = index.interval()
-        inside = guarded or (0 <= low and high < buffer.size)
-        self.check(inside, f"{buffer.name}[{index}] runs from {low} to {high}, of {buffer.size} elements")
+        inside = guarded or (low >= 0 and high < buffer.size)
+        self.check(
+            inside, f"{buffer.name}[{index}] runs from {low} to {high}, of {buffer.size} elements"
+        )
 
     def index(self, index: Affine, variables: frozenset[str]) -> None:
         for axis in index.axes():

@@ -46,6 +46,7 @@ def image(index: Affine, ranges: Mapping[Axis, Range]) -> Range:
         return _image_of_quotients(index, ranges)
     base, extent = affine(index.constant), 1
     for axis, coefficient in index.terms:
+        assert isinstance(axis, Axis)
         span = (ranges[axis].extent - 1) * coefficient
         base = base + ranges[axis].base * coefficient + min(span, 0)
         extent += abs(span)
@@ -72,7 +73,9 @@ def excluded(test: IndexTest, ranges: Mapping[Axis, Range]) -> bool:
 
 
 def _within(index: Affine, ranges: Mapping[Axis, Range]) -> Affine:
-    return index.substitute({axis: _span(axis, ranges[axis]) for axis in index.axes() if axis in ranges})
+    return index.substitute(
+        {axis: _span(axis, ranges[axis]) for axis in index.axes() if axis in ranges}
+    )
 
 
 def changes(test: IndexTest, axis: Axis, ranges: Mapping[Axis, Range]) -> list[int]:

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyfuse.loops.ir import Block, Buffer, For, If, Let, Local, LoopKind, Statement, Store, walk_statements
+from tinyfuse.loops.ir import (
+    Block,
+    Buffer,
+    For,
+    If,
+    Let,
+    Local,
+    LoopKind,
+    Statement,
+    Store,
+    walk_statements,
+)
 from tinyfuse.lower.point import axes_of
 from tinyfuse.stage.expr import Load, walk
 

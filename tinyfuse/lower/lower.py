@@ -22,8 +22,8 @@ from tinyfuse.loops.ir import (
     For,
     If,
     Kernel,
-    Loops,
     LoopKind,
+    Loops,
     Scope,
     Statement,
     Store,
@@ -37,7 +37,7 @@ from tinyfuse.lower.reads import Reads, reads_of
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.schedule import Loop, Schedule
-from tinyfuse.stage.expr import Const, Expr, IndexTest, Load, Op
+from tinyfuse.stage.expr import Const, IndexTest, Load, Op
 from tinyfuse.stage.index import Affine, Axis, IndexLike, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage
 
@@ -64,7 +64,9 @@ class Storage:
     extents: tuple[int, ...]
 
     def position(self, indices: Sequence[Affine]) -> Affine:
-        return flat_index([i - start for i, start in zip(indices, self.origin, strict=True)], self.extents)
+        return flat_index(
+            [i - start for i, start in zip(indices, self.origin, strict=True)], self.extents
+        )
 
     def load(self, indices: Sequence[Affine]) -> Load:
         return Load(self.buffer, (self.position(indices),))
@@ -118,7 +120,9 @@ class _Lowering:
         buffers = self._root_buffers()
         roots = [s for s in self.stored if not self.schedule[s].compute_at and _size(s)]
         kernels = tuple(self._kernel(stage) for stage in roots)
-        scratch, scratch_bytes = plan_scratch(kernels, [b for b in buffers if b.scope is Scope.SCRATCH])
+        scratch, scratch_bytes = plan_scratch(
+            kernels, [b for b in buffers if b.scope is Scope.SCRATCH]
+        )
         return Loops(
             self.stages.name,
             tuple(self.storage[s].buffer for s in self.stages.inputs),
@@ -193,7 +197,9 @@ class _Lowering:
         reduced = [place for place, loop in enumerate(loops) if loop.axis in stage.reduce_axes]
         attached = self._attached(stage, None, ranges)
         if not reduced:
-            return attached + self._nest(stage, loops, ranges, lambda point: self._element(stage, point))
+            return attached + self._nest(
+                stage, loops, ranges, lambda point: self._element(stage, point)
+            )
         depth = reduced[0]
         combine = self._chain if stage.order is Order.SERIAL else self._tree
         return attached + self._nest(
@@ -226,14 +232,16 @@ class _Lowering:
         return [
             Alloc(register),
             Store(register, zero, start),
-            *self._nest(stage, loops, ranges, lambda p: self._computation(stage, p, register, zero)),
+            *self._nest(
+                stage, loops, ranges, lambda p: self._computation(stage, p, register, zero)
+            ),
             Store(self.storage[stage].buffer, self._position(stage, ranges), total),
         ]
 
     def _computation(
         self, stage: Stage, ranges: Ranges, buffer: Buffer, position: Affine
     ) -> list[Statement]:
-        """Store the value of the stage's body at a point, unless it is what stands there already."""
+        """Store the value of the stage's body at a point, unless that stands there already."""
         mark = len(self.names.active)
         target = Load(buffer, (position,))
         innermost = self.loop_stack[-1] if self.loop_stack else None
@@ -253,7 +261,8 @@ class _Lowering:
     def _tree(self, stage: Stage, loops: Sequence[Loop], ranges: Ranges) -> list[Statement]:
         """Combine pairs in place, round after round; the first element is the result."""
         body, axis = stage.body, stage.reduce_axes[0]
-        assert isinstance(body, Op) and isinstance(body.operands[1], Load)
+        assert isinstance(body, Op)
+        assert isinstance(body.operands[1], Load)
         load, free = body.operands[1], [loop for loop in loops if loop.axis is not axis]
         source = self.storage[load.source]
 
@@ -262,12 +271,14 @@ class _Lowering:
             return source.load([index.substitute(values) for index in load.indices])
 
         statements: list[Statement] = []
-        for count, step, distance in _rounds(stage.order, axis.extent):
+        for pairs, step, distance in _rounds(stage.order, axis.extent):
             mark = len(self.names.active)
-            pair = Axis(self.names.fresh(axis.name), count) if count > 1 else None
+            pair = Axis(self.names.fresh(axis.name), pairs) if pairs > 1 else None
             near = affine(pair) * step if pair else Affine()
 
-            def combine(point: Ranges, near: Affine = near, distance: int = distance) -> list[Statement]:
+            def combine(
+                point: Ranges, near: Affine = near, distance: int = distance
+            ) -> list[Statement]:
                 left, right = at(point, near), at(point, near + distance)
                 value = Op(body.name, (left, right), body.dtype)
                 return [Store(source.buffer, left.indices[0], value)]
@@ -310,7 +321,7 @@ class _Lowering:
         return _assembled(loop, pieces, bodies)
 
     def _pieces(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[_Piece]:
-        """Cut a loop into runs of steps of one extent in which every test that can be is decided."""
+        """Cut a loop into runs of steps of one extent, with every test decided that can be."""
         range_ = ranges[loop.axis]
         if loop.step > 1:
             return self._steps(loop, range_)
@@ -320,7 +331,9 @@ class _Lowering:
         if range_.base.is_constant:
             name = self.names.fresh(loop.axis.name) if range_.extent > 1 else ""
             start = range_.base.constant
-            return [_run(name, low, high) for low, high in _parts(start, start + range_.extent, cuts)]
+            return [
+                _run(name, low, high) for low, high in _parts(start, start + range_.extent, cuts)
+            ]
         if range_.extent == 1:
             return _choices(range_.base, cuts)
         variable = Axis(self.names.fresh(loop.axis.name), range_.extent)
@@ -349,7 +362,7 @@ class _Lowering:
             pieces.append(_Piece(Range(range_.base + count * loop.step, tail), count, count + 1))
         return pieces
 
-    # --- stages computed inside a loop of another ---------------------------------------------------
+    # --- stages computed inside a loop of another -------------------------------------------------
 
     def _attached(self, stage: Stage, loop: Loop | None, ranges: Ranges) -> list[Statement]:
         """Storage for, and computation of, the stages placed in this loop."""
@@ -361,8 +374,8 @@ class _Lowering:
                 buffer = self._store_region(producer, Scope.STACK, region)
                 if buffer.nbytes > STACK_LIMIT:
                     raise ScheduleError(
-                        f"compute_at({producer.name}, {stage.name}): {buffer.nbytes} bytes are more than"
-                        f" the {STACK_LIMIT} that fit a thread's stack; choose a loop further in"
+                        f"compute_at({producer.name}, {stage.name}): {buffer.nbytes} bytes are more"
+                        f" than the {STACK_LIMIT} that fit a thread's stack; use a loop further in"
                     )
                 statements.append(Alloc(buffer))
                 statements += self._produce(producer, region)
@@ -407,7 +420,7 @@ def _run(name: str, start: int, stop: int) -> _Piece:
 
 
 def _choices(position: Affine, cuts: Sequence[int]) -> list[_Piece]:
-    """A single position that moves with a loop further out: one piece for each part of its values."""
+    """A single position that moves with an outer loop: a piece for each part of its values."""
     variable, offset = position.terms[0][0], position.constant
     if len(position.terms) > 1 or not isinstance(variable, Axis) or position.terms[0][1] != 1:
         return [_Piece(Range(position, 1), 0, 1)]
@@ -416,7 +429,10 @@ def _choices(position: Affine, cuts: Sequence[int]) -> list[_Piece]:
     if len(parts) == 1:
         return [_Piece(Range(position, 1), 0, 1)]
     pieces = [_run(variable.name, start - offset, stop - offset) for start, stop in parts]
-    return [_Piece(Range(piece.range.base + offset, 1), piece.first, piece.stop, test=variable) for piece in pieces]
+    return [
+        _Piece(Range(piece.range.base + offset, 1), piece.first, piece.stop, test=variable)
+        for piece in pieces
+    ]
 
 
 def _assembled(loop: Loop, pieces: list[_Piece], bodies: list[list[Statement]]) -> list[Statement]:
@@ -437,7 +453,9 @@ def _assembled(loop: Loop, pieces: list[_Piece], bodies: list[list[Statement]]) 
     return statements
 
 
-def _choice(counter: Affine, pieces: list[_Piece], bodies: list[list[Statement]]) -> list[Statement]:
+def _choice(
+    counter: Affine, pieces: list[_Piece], bodies: list[list[Statement]]
+) -> list[Statement]:
     body = bodies[-1]
     for piece, part in reversed(list(zip(pieces[:-1], bodies[:-1], strict=True))):
         body = [If(IndexTest(counter, None, piece.stop), tuple(part), tuple(body))]

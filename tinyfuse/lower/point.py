@@ -1,4 +1,4 @@
-"""The statements that compute one element: inlined stages substituted, reads turned into addresses."""
+"""The statements that compute one element, with inlined stages in it and addresses for reads."""
 
 from __future__ import annotations
 
@@ -46,12 +46,16 @@ class Point:
     innermost: Axis | None
     lets: list[Let] = field(default_factory=list)
 
-    def value(self, stage: Stage, values: Mapping[Axis, Affine], accumulator: Load | None = None) -> Expr:
+    def value(
+        self, stage: Stage, values: Mapping[Axis, Affine], accumulator: Load | None = None
+    ) -> Expr:
         """The stage's body at the point; `lets` then holds what has to be named before it."""
         assert stage.body is not None
         body = substitute(stage.body, values)
         if accumulator is not None:
-            body = rewrite(body, lambda leaf: accumulator if isinstance(leaf, Accumulator) else leaf)
+            body = rewrite(
+                body, lambda leaf: accumulator if isinstance(leaf, Accumulator) else leaf
+            )
         bodies = self._expand(body)
         if not bodies:
             return self._resolved(body, {})
@@ -67,7 +71,9 @@ class Point:
         return [
             (node.source, node.indices)
             for node in walk(root)
-            if isinstance(node, Load) and isinstance(node.source, Stage) and is_inlined(self.schedule, node.source)
+            if isinstance(node, Load)
+            and isinstance(node.source, Stage)
+            and is_inlined(self.schedule, node.source)
         ]
 
     def _expand(self, body: Expr) -> dict[Key, Expr]:
@@ -114,7 +120,9 @@ class Point:
                 done.setdefault(key)
             elif key not in done:
                 stack.append((key, True))
-                stack.extend((k, False) for k in reversed(self._inlined(bodies[key])) if k not in done)
+                stack.extend(
+                    (k, False) for k in reversed(self._inlined(bodies[key])) if k not in done
+                )
         return list(done)
 
     def _resolved(self, body: Expr, results: Mapping[Key, Expr]) -> Expr:
@@ -127,8 +135,10 @@ class Point:
         return rewrite(body, leaf, decide)
 
     def _bound(self, stage: Stage, value: Expr, uses: int) -> Expr:
-        """The value, or a local that names it: the user's names stay, what is shared is computed once."""
-        if isinstance(value, (Local, Const, Index)) or (isinstance(value, Load) and not stage.named):
+        """The value, or a local for it: the user's names stay, what is shared is computed once."""
+        if isinstance(value, (Local, Const, Index)) or (
+            isinstance(value, Load) and not stage.named
+        ):
             return value
         if uses < 2 and not stage.named and depth(value) < MAX_DEPTH and not self._invariant(value):
             return value

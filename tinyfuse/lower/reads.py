@@ -10,7 +10,6 @@ from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, operands, substitute,
 from tinyfuse.stage.index import Affine
 from tinyfuse.stage.ir import Stage
 
-
 Condition = tuple[IndexTest, ...]  # all of which have to hold
 
 

@@ -12,7 +12,7 @@ ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 def plan_scratch(
     kernels: Sequence[Kernel], buffers: Sequence[Buffer]
 ) -> tuple[tuple[tuple[Buffer, int], ...], int]:
-    """(buffer, byte offset) for each buffer, and the bytes needed in all: first fit, in order of use."""
+    """(buffer, byte offset) of each buffer, and the bytes in all: first fit, in order of use."""
     lives = _lifetimes(kernels)
     placed: list[tuple[Buffer, int]] = []
     total = 0

@@ -35,7 +35,7 @@ def plans(
 
 
 def _visits(stages: Stages, sites: Mapping[Stage, Site]) -> dict[Stage, int]:
-    """Elements that the nest of each stage visits, those of stages inside it too; 0 for the latter."""
+    """Elements that the nest of each stage visits, with stages inside it; 0 for the latter."""
     visits = {}
     for stage in stages.stages:
         visits[stage] = math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])
@@ -58,7 +58,7 @@ def _ordered(stage: Stage, visits: int, machine: Machine) -> tuple[Loop, ...]:
 
 
 def _axis_order(stage: Stage) -> tuple[Axis, ...]:
-    """Free axes, then reduced ones; but the last free axis goes innermost where that suits the reads."""
+    """Free axes, then reduced ones; but the last free axis innermost where that suits the reads."""
     if not stage.reduce_axes or not stage.axes or stage.axes[-1].extent == 1:
         return (*stage.axes, *stage.reduce_axes)
     if _stride_cost(stage, stage.axes[-1]) > _stride_cost(stage, stage.reduce_axes[-1]):
@@ -72,7 +72,7 @@ def _stride_cost(stage: Stage, axis: Axis) -> int:
 
 
 def _stride(load: Load, axis: Axis) -> int:
-    """How many elements a step along an axis moves on in memory; a line where a division hides it."""
+    """How many elements of memory a step along an axis passes; a line where a division hides it."""
     flat = flat_index(load.indices, load.source.shape)
     hidden = any(axis in term.index.axes() for term, _ in flat.terms if not isinstance(term, Axis))
     return LINE if hidden else flat.coefficient(axis)

@@ -1,4 +1,4 @@
-"""The default schedule: what is elementwise or an index map moves into its reader, the rest is stored."""
+"""The default schedule: elementwise stages and index maps move into their reader, others stay."""
 
 from __future__ import annotations
 

@@ -10,7 +10,9 @@ from tinyfuse.stage.ir import Stage
 def schedule_text(schedule: Schedule) -> str:
     """One line for each stage: where it is computed and its loops, outermost first."""
     lines = [f"schedule {schedule.stages.name}"]
-    lines += [f"  {stage.name}: {_plan_text(stage, schedule[stage])}" for stage in schedule.stages.stages]
+    lines += [
+        f"  {stage.name}: {_plan_text(stage, schedule[stage])}" for stage in schedule.stages.stages
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -15,7 +15,6 @@ from tinyfuse.loops.ir import LoopKind
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Stage, Stages
 
-
 MOST_UNROLLED = 64  # steps
 
 
@@ -77,13 +76,15 @@ class Schedule:
     def inline(self, stage: Stage) -> Schedule:
         """Compute the stage's expression wherever it is read, and never store it."""
         if stage.reduce_axes:
-            raise ScheduleError(f"inline({stage.name}): it is a reduction, which needs a loop of its own")
+            raise ScheduleError(
+                f"inline({stage.name}): it is a reduction, which needs a loop of its own"
+            )
         if stage in self.stages.outputs:
             raise ScheduleError(f"inline({stage.name}): it is an output, which has to be stored")
         for reader in self.stages.stages:
             if reader.order is not Order.SERIAL and any(r.source is stage for r in reader.reads()):
                 raise ScheduleError(
-                    f"inline({stage.name}): {reader.name} combines its elements in place, so it is stored"
+                    f"inline({stage.name}): {reader.name} combines its elements in place"
                 )
         return self._with(stage, replace(self[stage], inlined=True, compute_at=None), "inline")
 
@@ -122,7 +123,9 @@ class Schedule:
             )
         loops = self[stage].loops
         place = loops.index(inner)
-        return self._with_loops(stage, (*loops[:place], Loop(inner.axis, factor), *loops[place:]), "split")
+        return self._with_loops(
+            stage, (*loops[:place], Loop(inner.axis, factor), *loops[place:]), "split"
+        )
 
     def reorder(self, stage: Stage, *order: Axis | Loop) -> Schedule:
         """Put the loops named into this order; loops not named keep their places."""
@@ -146,7 +149,8 @@ class Schedule:
         steps = self._steps(stage, self.find(stage, loop))
         if steps > MOST_UNROLLED:
             raise ScheduleError(
-                f"unroll({stage.name}): the loop has {steps} steps, more than {MOST_UNROLLED}; split it first"
+                f"unroll({stage.name}): the loop has {steps} steps, more than {MOST_UNROLLED};"
+                f" split it first"
             )
         return self._mark(stage, loop, LoopKind.UNROLL)
 
@@ -207,7 +211,7 @@ class Schedule:
         return schedule
 
     def _check_site(self, stage: Stage, site: Site, directive: str) -> None:
-        """Refuse a place that the stage's only reader does not have, or where it cannot be computed."""
+        """Refuse a place that its only reader does not have, or where it cannot be computed."""
         consumer, loops = site.stage, self[site.stage].loops
         place = f"{directive}: {stage.name} is computed at {consumer.name}"
         if self[consumer].inlined or self.readers(stage) != (consumer,):
@@ -237,9 +241,12 @@ def _check_nesting(stage: Stage, loops: tuple[Loop, ...], directive: str) -> Non
         steps = [loop.step for loop in loops if loop.axis is axis]
         if steps != sorted(steps, reverse=True):
             raise ScheduleError(
-                f"{directive}({stage.name}): the inner part of {axis.name} would lie outside its outer part"
+                f"{directive}({stage.name}): the inner part of {axis.name} would lie outside its"
+                f" outer part"
             )
-    reduced = [stage.reduce_axes.index(loop.axis) for loop in loops if loop.axis in stage.reduce_axes]
+    reduced = [
+        stage.reduce_axes.index(loop.axis) for loop in loops if loop.axis in stage.reduce_axes
+    ]
     if reduced != sorted(reduced):
         raise ScheduleError(f"{directive}({stage.name}): the order of summation would change")
     if stage.order is not Order.SERIAL and len(reduced) > 1:
@@ -247,11 +254,13 @@ def _check_nesting(stage: Stage, loops: tuple[Loop, ...], directive: str) -> Non
     for place, loop in enumerate(loops):
         if loop.kind is LoopKind.PARALLEL and (place or loop.axis in stage.reduce_axes):
             raise ScheduleError(
-                f"parallel({stage.name}, {loop.axis.name}): only the outermost loop over independent"
-                f" elements can be shared by threads"
+                f"parallel({stage.name}, {loop.axis.name}): only the outermost loop over"
+                f" independent elements can be shared by threads"
             )
-        if loop.kind is LoopKind.VECTOR and (loop.axis in stage.reduce_axes or place != len(loops) - 1):
+        if loop.kind is LoopKind.VECTOR and (
+            loop.axis in stage.reduce_axes or place != len(loops) - 1
+        ):
             raise ScheduleError(
-                f"vectorize({stage.name}, {loop.axis.name}): only the innermost loop over independent"
-                f" elements can be vectorized"
+                f"vectorize({stage.name}, {loop.axis.name}): only the innermost loop over"
+                f" independent elements can be vectorized"
             )

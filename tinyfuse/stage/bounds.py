@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tinyfuse.stage.expr import Expr, IndexTest, Op
 from tinyfuse.stage.index import Affine, Axis, Quotient, Term
 
+Bounds = tuple[int | None, int | None]  # (smallest, largest); None: not known
 Terms = tuple[tuple[Term, int], ...]
 
 
@@ -68,15 +69,39 @@ class Facts:
     def interval(self, index: Affine) -> tuple[int, int]:
         """(smallest, largest) value that an index can have."""
         low, high = self._sum_of_intervals(index)
-        for terms, (known_low, known_high) in self.sums.items():
-            factor = _factor(index, terms)
-            if factor:
-                rest = Affine(tuple([part for part in index.terms if part[0] not in dict(terms)]))
-                rest_low, rest_high = self._sum_of_intervals(rest)
-                ends = sorted([known_low * factor, known_high * factor])
-                low = max(low, ends[0] + rest_low + index.constant)
-                high = min(high, ends[1] + rest_high + index.constant)
+        for terms, known in self.sums.items():
+            for first, last in (self._by_terms(index, terms, known), self._by_quotient(index, terms, known)):
+                low = low if first is None else max(low, first)
+                high = high if last is None else min(high, last)
         return low, high
+
+    def _by_terms(self, index: Affine, terms: Terms, known: tuple[int, int]) -> Bounds:
+        """Bounds of an index that has a multiple of a tested sum."""
+        factor = _factor(index, terms)
+        if not factor:
+            return None, None
+        low, high = self._sum_of_intervals(index - Affine(terms) * factor)
+        ends = sorted([end * factor for end in known])
+        return ends[0] + low, ends[1] + high
+
+    def _by_quotient(self, index: Affine, terms: Terms, known: tuple[int, int]) -> Bounds:
+        """Bounds of an index with a quotient of what a tested sum has a multiple of.
+
+        With the sum `a * k + rest`, `k = d * (k / d) + k % d`, and an index `c * (k / d) + other`,
+        `f * index` is the sum plus `f * other - rest - a * (k % d)` for `f = a * d / c`.
+        """
+        tested = Affine(terms)
+        for term, count in index.terms:
+            divided = term.index if isinstance(term, Quotient) else None
+            multiple = _factor(tested, divided.terms) if divided else None
+            if divided and multiple and multiple * term.divisor % count == 0:
+                factor = multiple * term.divisor // count
+                if factor > 0:
+                    others = (index - Affine(((term, count),))) * factor - (tested - divided * multiple)
+                    low, high = self._sum_of_intervals(others)
+                    low -= multiple * (term.divisor - 1)
+                    return -(-(known[0] + low) // factor), (known[1] + high) // factor
+        return None, None
 
     def _sum_of_intervals(self, index: Affine) -> tuple[int, int]:
         low = high = index.constant

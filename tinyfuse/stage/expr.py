@@ -135,7 +135,9 @@ def walk(root: Expr) -> Sequence[Expr]:
     return found
 
 
-def rewrite(root: Expr, leaf: Callable[[Expr], Expr], call: Callable[[Expr], Expr] | None = None) -> Expr:
+def rewrite(
+    root: Expr, leaf: Callable[[Expr], Expr], call: Callable[[Expr], Expr] | None = None
+) -> Expr:
     """A copy with `leaf(node)` for each leaf and `call(node)` for each rebuilt inner node.
 
     What was shared stays shared, what did not change is the same object.
@@ -147,7 +149,11 @@ def rewrite(root: Expr, leaf: Callable[[Expr], Expr], call: Callable[[Expr], Exp
             new[id(node)] = leaf(node)
             continue
         replaced = tuple(new[id(part)] for part in parts)
-        result = node if all(a is b for a, b in zip(parts, replaced, strict=True)) else _rebuilt(node, replaced)
+        result = (
+            node
+            if all(a is b for a, b in zip(parts, replaced, strict=True))
+            else _rebuilt(node, replaced)
+        )
         new[id(node)] = call(result) if call else result
     return new[id(root)]
 

@@ -1,4 +1,4 @@
-"""Exact arithmetic on indices: affine expressions over axes, with quotients and remainders kept whole."""
+"""Exact arithmetic on indices: affine in axes, with quotients and remainders kept whole."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class IndexArithmetic:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Axis(IndexArithmetic):
-    """A variable that takes the values start … start + extent - 1: an axis of a stage, or a loop's counter."""
+    """An axis of a stage or the counter of a loop: the values start … start + extent - 1."""
 
     name: str
     extent: int
@@ -159,7 +159,11 @@ class Affine(IndexArithmetic):
     def _times(self, factor: int) -> Affine:
         if factor == 1:
             return self
-        terms = tuple((term, coefficient * factor) for term, coefficient in self.terms) if factor else ()
+        terms = (
+            tuple((term, coefficient * factor) for term, coefficient in self.terms)
+            if factor
+            else ()
+        )
         return Affine(terms, self.constant * factor)
 
     def _quotient(self, divisor: int) -> Affine:
@@ -221,9 +225,10 @@ def _recombined(index: Affine) -> Affine:
             quotient = (term.index // term.divisor)._times(coefficient * term.divisor)
             if quotient.terms and all(index.coefficient(t) == c for t, c in quotient.terms):
                 used = (term, *(t for t, _ in quotient.terms))
-                rest = tuple([(t, c) for t, c in index.terms if t not in used])
-                constant = index.constant - quotient.constant
-                return Affine(rest, constant)._plus(term.index._times(coefficient))
+                first = min(at for at, (t, _) in enumerate(index.terms) if t in used)
+                before = Affine(index.terms[:first], index.constant - quotient.constant)
+                after = tuple([(t, c) for t, c in index.terms[first:] if t not in used])
+                return before._plus(term.index._times(coefficient))._plus(Affine(after))
     return index
 
 

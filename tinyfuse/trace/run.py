@@ -120,7 +120,7 @@ def _require_unchanged(
     arguments: Any, leaves: list[Any], in_tree: TreeDef, names: list[str | None]
 ) -> None:
     """Raises SideEffectError where the function changed a container among its arguments."""
-    after, after_tree = tree.flatten(arguments)
+    after, after_tree = tree.flatten(arguments, kept=leaves)
     if after_tree != in_tree:
         raise SideEffectError(
             "the traced function adds to or removes from a list, dict or object among its arguments, "
