@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """golden(name, text): the text is that of tests/golden/<name>, or becomes it with --update-golden."""
+    """golden(name, text): the text is that of tests/golden/<name>; --update-golden writes it."""
     update = request.config.getoption("--update-golden")
 
     def check(name: str, text: str) -> None:
@@ -48,6 +48,6 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Compiled code of the suite goes to a directory of its own, kept for a later run if the user names one."""
+    """Compiled code of the suite goes to a directory of its own, unless the user names one."""
     if "TINYFUSE_CACHE_DIR" not in os.environ:
         os.environ["TINYFUSE_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))

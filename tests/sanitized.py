@@ -34,8 +34,8 @@ FLAGS = (
 )
 POOL_FILE, PROGRAM_FILE, MAIN_FILE = "pool.c", "programs.c", "main.c"
 
-# Reads each program's inputs, runs it, and writes its outputs. Every array is a block of its own, of
-# exactly its size, so that no access beside it goes unseen.
+# Reads each program's inputs, runs it, and writes its outputs. Every array is a block of its own,
+# of exactly its size, so that no access beside it goes unseen.
 MAIN = """\
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,8 +59,9 @@ int main(void)
         long count = program->inputs + program->outputs;
         void **arrays = calloc(count, sizeof *arrays);
         for (long a = 0; a < count; a++) {{
-            arrays[a] = malloc(program->sizes[a]);
-            if (a < program->inputs && fread(arrays[a], 1, program->sizes[a], given) != (unsigned long)program->sizes[a])
+            unsigned long size = program->sizes[a];
+            arrays[a] = malloc(size);
+            if (a < program->inputs && fread(arrays[a], 1, size, given) != size)
                 return 2;
         }}
         void *scratch = aligned_alloc(64, (program->scratch + 63) / 64 * 64);

@@ -142,7 +142,7 @@ def test_some_programs_are_large_enough_for_every_order():
     assert sum("_blocks" in name for name in names) > 10
 
 
-# --- the harness can fail -----------------------------------------------------------------------------
+# --- the harness can fail -------------------------------------------------------------------------
 
 
 def total(x, y):
@@ -226,7 +226,8 @@ def test_a_parallel_loop_that_carries_a_value_is_found():
     report = climb(
         [planted()], Variant("plain C", plain), Variant("wrong schedule", corrupt, pieces=(3,))
     )
-    assert rungs(report) and all("wrong schedule" in rung for rung in rungs(report))
+    assert rungs(report)
+    assert all("wrong schedule" in rung for rung in rungs(report))
 
 
 def test_a_wrong_tracing_rule_is_found(monkeypatch: pytest.MonkeyPatch):

@@ -338,8 +338,8 @@ def test_a_limit_that_is_no_size_is_an_error(monkeypatch: pytest.MonkeyPatch, se
     with pytest.raises(CacheError) as raised:
         cache.limit()
     assert str(raised.value) == (
-        f"TINYFUSE_CACHE_LIMIT={setting!r} is no size: write a number of bytes, or one with K, M or G "
-        "after it, as in 500M"
+        f"TINYFUSE_CACHE_LIMIT={setting!r} is no size: write a number of bytes, or one with "
+        "K, M or G after it, as in 500M"
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.runtime_programs import TWICE, answering
 from tinyfuse.errors import CompilationError
-from tinyfuse.runtime import declarations, library
+from tinyfuse.runtime import declarations
 from tinyfuse.runtime.build import build
 from tinyfuse.runtime.library import Entry, load, scratch
 

@@ -3,48 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from graphs import GraphBuilder, PlainNumerics, float32
+from graphs import GraphBuilder, float32
+from stage_checks import checked_stages
 
-from tinyfuse.graph.interpreter import interpret
-from tinyfuse.graph.ir import Graph, Literal, Var
+from tinyfuse.graph.ir import Graph, Literal
 from tinyfuse.stage.build import build_stages
-from tinyfuse.stage.interpreter import interpret_stages
-from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.printer import stages_text
-from tinyfuse.stage.verifier import verify_stages
-
-
-def arrays(graph: Graph) -> list[np.ndarray]:
-    random = np.random.default_rng(7)
-    return [_array(random, var) for var in graph.inputs]
-
-
-def _array(random: np.random.Generator, var: Var) -> np.ndarray:
-    if var.dtype.kind == "f":
-        values = random.standard_normal(var.shape).astype(var.dtype)
-        nasty = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e30], var.dtype)
-        chosen = random.random(var.shape) < 0.02
-        return np.where(chosen, random.choice(nasty, var.shape), values)
-    high = 2 if var.dtype.kind == "b" else 100
-    return random.integers(0, high, var.shape).astype(var.dtype)
-
-
-def checked(graph: Graph) -> Stages:
-    """The verified stages of a graph, whose interpreter gives the bits of the graph's."""
-    stages = build_stages(graph)
-    verify_stages(stages)
-    given = arrays(graph)
-    expected = interpret(graph, given, PlainNumerics())
-    computed = interpret_stages(stages, given, PlainNumerics())
-    for one, other in zip(expected, computed, strict=True):
-        assert (one.shape, one.dtype) == (other.shape, other.dtype)
-        assert _bits(one) == _bits(other)
-    return stages
-
-
-def _bits(array: np.ndarray) -> bytes:
-    return np.where(np.isnan(array), np.array(np.nan, array.dtype), array).tobytes() if array.dtype.kind == "f" else array.tobytes()
 
 
 def softmax(rows: int, columns: int) -> Graph:
@@ -57,7 +21,7 @@ def softmax(rows: int, columns: int) -> Graph:
 
 
 def text(graph: Graph) -> str:
-    return stages_text(checked(graph))
+    return stages_text(checked_stages(graph))
 
 
 def test_softmax_of_short_rows():

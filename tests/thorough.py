@@ -1,9 +1,9 @@
 """Long runs of the ladder: `python -m tests.thorough STATE [--programs 100000]`.
 
-STATE is a file that says how far the run has come; a run with the same file goes on from there. Each
-program is compiled under two schedules: unfused and a random one, so that with the default one that the
-suite uses each level is met. `--sanitize N` instead builds N programs as standalone executables with
-gcc's address and undefined-behaviour sanitizers and runs them on recorded inputs.
+STATE is a file that says how far the run has come; a run with the same file goes on from there.
+Each program is compiled under two schedules, the default one and a random one. `--sanitize N`
+instead builds N programs as standalone executables with gcc's address and undefined-behaviour
+sanitizers and runs them on recorded inputs.
 """
 
 from __future__ import annotations
@@ -77,10 +77,8 @@ def run(path: Path, programs: int) -> Report:
         done += count
         save_state(path, done, report)
         seconds = time.perf_counter() - start
-        print(
-            f"{done} of {programs}, {len(report.failures)} failures, {count / seconds:.1f} per second",
-            flush=True,
-        )
+        rate = f"{count / seconds:.1f} per second"
+        print(f"{done} of {programs}, {len(report.failures)} failures, {rate}", flush=True)
     return report
 
 

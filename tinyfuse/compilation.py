@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 from tinyfuse import config
 from tinyfuse.emit.c import CModule, emit_c
 from tinyfuse.errors import SignatureMismatchError
-from tinyfuse.executable import Executable, Plan, Program, Site, plan_outputs
+from tinyfuse.dtypes import FLOAT64
+from tinyfuse.executable import Executable, Program, Site, Stale, plan_outputs
 from tinyfuse.graph.ir import Graph
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.graph.verifier import verify_graph
@@ -22,21 +23,20 @@ from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import Machine, host
 from tinyfuse.runtime.build import build
-from tinyfuse.runtime.library import load
+from tinyfuse.parameters import Parameters
+from tinyfuse.runtime.library import Entry, load
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.printer import schedule_text
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.signature import Signature, differences
+from tinyfuse.signature import Call, Signature, differences, signature_of, take_apart
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.printer import stages_text
 from tinyfuse.stage.verifier import verify_stages
-from tinyfuse.trace import Trace
+from tinyfuse.trace import trace
 
 log = logging.getLogger("tinyfuse.compile")
-
-MILLISECONDS = 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,32 +48,45 @@ class Options:
     schedule: Callable[[Stages], Schedule] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A Python function with all that decides what becomes of it."""
+
+    function: Callable[..., Any]
+    name: str
+    parameters: Parameters
+    options: Options
+
+
 class Traced:
     """A function traced for arguments of certain types: what it computes, as a graph."""
 
-    def __init__(self, trace: Trace, signature: Signature, options: Options, seconds: float) -> None:
-        self._trace = trace
-        self._options = options
-        self.signature = signature
-        self.seconds = seconds  # that tracing took
+    def __init__(self, function: Function, call: Call, by_value: Collection[int]) -> None:
+        start = time.perf_counter()
+        self.parameters = function.parameters
+        self.by_value = by_value
+        self.options = function.options
+        self.signature = signature_of(self.parameters, call, by_value)
+        self.trace = trace(function.function, call.in_tree, self.signature.specs, function.name)
+        self.seconds = time.perf_counter() - start
         if config.verify:
-            verify_graph(trace.graph)
+            verify_graph(self.graph)
 
     @property
     def name(self) -> str:
-        return self._trace.graph.name
+        return self.graph.name
 
     @property
     def graph(self) -> Graph:
         """All operations in the order in which the function did them."""
-        return self._trace.graph
+        return self.trace.graph
 
     def as_text(self) -> str:
         return graph_text(self.graph)
 
     def lower(self) -> Lowered:
         """Plan its loops. Raises ScheduleError where the schedule of the user's is no legal one."""
-        return Lowered(self, self._options)
+        return Lowered(self, self.options)
 
     def __repr__(self) -> str:
         return f"<traced {self.name}{self.signature}>"
@@ -93,9 +106,9 @@ class Lowered:
     def __init__(self, traced: Traced, options: Options, machine: Machine | None = None) -> None:
         start = time.perf_counter()
         self.traced = traced
-        self._options = options
-        self._plan = plan_outputs(traced._trace)
-        self.graph = self._plan.computed
+        self.options = options
+        self.plan = plan_outputs(traced.trace)
+        self.graph = self.plan.computed
         self.stages = build_stages(self.graph)
         self.schedule, self.decisions = _scheduled(self.stages, options, machine or host())
         self.loops = lower(self.schedule, machine or host())
@@ -141,7 +154,7 @@ class Lowered:
 
     def unfused(self) -> Lowered:
         """The same function with every stage stored: with the same result, bit for bit."""
-        return Lowered(self.traced, replace(self._options, fuse=False, schedule=None))
+        return Lowered(self.traced, replace(self.options, fuse=False, schedule=None))
 
     def compile(self) -> Compiled:
         """Build the C, or find it in the disk cache.
@@ -172,8 +185,110 @@ LEVELS: dict[str, Callable[[Lowered], str]] = {
 
 
 class Compiled:
-    """A compiled function: called with arguments of the types that it was lowered for."""
+    """A compiled function, to be called with arguments of the types that it was lowered for."""
 
     def __init__(self, lowered: Lowered) -> None:
+        start = time.perf_counter()
         self.lowered = lowered
-        self.program = _built(lowered)
+        self._entry = _built(lowered)
+        self.seconds = time.perf_counter() - start
+        self._executables: dict[tuple[Any, ...], Executable] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's result.
+
+        Raises SignatureMismatchError where the arguments, or captured arrays, are of other types.
+        """
+        traced = self.lowered.traced
+        call = take_apart(traced.parameters, args, kwargs)
+        executable = self._executables.get(call.key)
+        if executable is None:
+            self._require(signature_of(traced.parameters, call, traced.by_value))
+            executable = self._executables[call.key] = self.executable(call, _ignore)
+        try:
+            return executable(call.values)
+        except Stale as stale:
+            raise SignatureMismatchError(f"{traced.name} was compiled for other arrays: {stale}") from None
+
+    def _require(self, given: Signature) -> None:
+        traced = self.lowered.traced
+        lines = differences(given, traced.signature)
+        if lines:
+            raise SignatureMismatchError(
+                f"{traced.name} was compiled for {traced.signature}, not for {given}; what differs:"
+                + "".join(f"\n  {line}" for line in lines)
+            )
+
+    def executable(self, call: Call, copied: Callable[[str], None]) -> Executable:
+        """What runs calls that are taken apart like this one."""
+        lowered, specs = self.lowered, self.lowered.traced.signature.specs
+        dynamic = [at for at, spec in enumerate(specs) if spec.kind != "static"]
+        places = tuple([call.places[at] for at in dynamic])
+        foreign = any(not getattr(call.leaves[at], "dtype", FLOAT64).isnative for at in dynamic)
+        program = Program(
+            lowered.traced.trace,
+            lowered.plan,
+            self._entry,
+            lowered.scratch_bytes,
+            lowered.options.threads,
+        )
+        return Executable(program, Site(places, len(call.values), foreign, copied))
+
+    def as_text(self, level: str = "c") -> str:
+        """As `Lowered.as_text`."""
+        return self.lowered.as_text(level)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        return self.lowered.kernels
+
+    @property
+    def packs(self) -> tuple[Kernel, ...]:
+        return self.lowered.packs
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        return self.lowered.decisions
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.lowered.schedule
+
+    @property
+    def scratch_bytes(self) -> int:
+        return self.lowered.scratch_bytes
+
+    @property
+    def cost(self) -> Mapping[str, Cost]:
+        return self.lowered.cost
+
+    def __repr__(self) -> str:
+        traced = self.lowered.traced
+        return f"<compiled {traced.name}{traced.signature}, {len(self.kernels)} kernels>"
+
+
+def _ignore(name: str) -> None:
+    pass
+
+
+def _built(lowered: Lowered) -> Entry | None:
+    """The program's function; none where there is nothing to compute."""
+    if not lowered.graph.outputs:
+        return None
+    module = lowered.module
+    return load(build(module.text, lowered.traced.name), module.entry)
+
+
+def log_compilation(compiled: Compiled) -> None:
+    lowered = compiled.lowered
+    traced = lowered.traced
+    log.info(
+        "compile %s%s: trace %.1f ms, lower %.1f ms, C %d lines, build %.1f ms, %d kernels",
+        traced.name,
+        traced.signature,
+        traced.seconds * 1e3,
+        lowered.seconds * 1e3,
+        lowered.module.text.count("\n"),
+        compiled.seconds * 1e3,
+        len(lowered.kernels),
+    )

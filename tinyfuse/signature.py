@@ -55,8 +55,8 @@ class Static(Leaf):
 
 def static(name: str, value: Any) -> Any:
     """Raises ArgumentError for a value that cannot be compared with that of another call."""
-    if value is None or (type(value) is tuple and not value):  # these have no leaves anyway
-        return value
+    if type(value) in BY_VALUE or (type(value) is tuple and not value):
+        return value  # it is so anyway
     key = typed(value)
     try:
         hash(key)
@@ -81,13 +81,15 @@ def _type_of_array(value: Any) -> Any:
 
 NOT_A_LEAF = object()  # in the key of a call that has to be taken apart
 
+BY_VALUE = (type(None), bool, int, str, bytes, types.FunctionType)
+
 # What a leaf of this very type contributes to the key of a call. An entry costs a fraction of a
 # microsecond, `leaf` much more.
 LEAF_KEYS: dict[type, Callable[[Any], Any]] = {
     np.ndarray: _type_of_array,
     float: type,
     **dict.fromkeys([dtype.type for dtype in SUPPORTED], type),
-    **dict.fromkeys([type(None), bool, int, str, bytes, types.FunctionType], typed),
+    **dict.fromkeys(BY_VALUE, typed),
 }
 
 

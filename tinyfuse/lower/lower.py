@@ -440,7 +440,7 @@ def _assembled(loop: Loop, pieces: list[_Piece], bodies: list[list[Statement]]) 
     if pieces and pieces[0].test:
         return _choice(affine(pieces[0].test), pieces, bodies)
     if loop.kind is LoopKind.PARALLEL and len(pieces) > 1:  # threads share all pieces
-        name = next(piece.variable.name for piece in pieces if piece.variable)
+        name = next((piece.variable.name for piece in pieces if piece.variable), loop.axis.name)
         variable = Axis(name, pieces[-1].stop - pieces[0].first, pieces[0].first)
         return [For(variable, loop.kind, tuple(_choice(affine(variable), pieces, bodies)))]
     statements: list[Statement] = []

@@ -1,4 +1,4 @@
-"""The arithmetic of compiled code, for the interpreters: the same C, as a library of plain loops."""
+"""The arithmetic of compiled code, for the interpreters: the same C, as plain loops over arrays."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import itertools
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -49,11 +50,14 @@ class CompiledNumerics(OrderedNumerics):
 
 def _compiled(name: str, operands: Sequence[Array], dtype: np.dtype) -> Array:
     """The operation by its loop in C, on operands that broadcast."""
-    symbol = _symbol(name, [operand.dtype for operand in operands])
-    shape = np.broadcast_shapes(*[operand.shape for operand in operands])
-    inputs = [np.ascontiguousarray(np.broadcast_to(operand, shape)) for operand in operands]
+    shape = operands[0].shape
+    if any(operand.shape != shape for operand in operands):
+        shape = np.broadcast_shapes(*[operand.shape for operand in operands])
+        operands = [np.broadcast_to(operand, shape) for operand in operands]
     out = np.empty(shape, dtype)
-    _entry(symbol)([np.array([out.size], INT64), *inputs, out], threads=1)
+    inputs = [np.ascontiguousarray(operand) for operand in operands]
+    entry = _entry(name, tuple([operand.dtype for operand in operands]))
+    entry([np.array([out.size], INT64), *inputs, out], threads=1)
     return out[()]
 
 
@@ -69,12 +73,13 @@ def _loops() -> Iterator[_Loop]:
     """All that `_compiled` can be asked for."""
     for op in SCALAR_OPS.values():
         if not op.exact:
-            yield from _ufunc_loops(op.name, op.evaluate)
+            yield from _ufunc_loops(op.name)
     for dtype in SUPPORTED:
         yield _Loop("fma", (dtype,) * 3, dtype)
 
 
-def _ufunc_loops(name: str, ufunc: np.ufunc) -> Iterator[_Loop]:
+def _ufunc_loops(name: str) -> Iterator[_Loop]:
+    ufunc: np.ufunc = getattr(np, name)
     found: dict[_Loop, None] = {}
     for dtypes in itertools.combinations_with_replacement(SUPPORTED, ufunc.nin):
         try:
@@ -91,7 +96,7 @@ def _symbol(name: str, dtypes: Sequence[np.dtype]) -> str:
 
 
 def library_text() -> str:
-    """C with a function for each loop: arrays are the number of elements, the operands, the result."""
+    """A function for each loop; its arrays are the number of elements, the operands, the result."""
     used: dict[str, None] = {"int64_t": None}
     functions = [_loop_text(loop, used) for loop in _loops()]
     return prelude_text(used) + "typedef struct tf_pool tf_pool;\n\n" + "\n".join(functions)
@@ -119,11 +124,20 @@ def _loop_text(loop: _Loop, used: dict[str, None]) -> str:
     )
 
 
+@functools.cache
+def _entry(name: str, dtypes: tuple[np.dtype, ...]) -> Entry:
+    return load(_library(), _symbol(name, dtypes))
+
+
 _building = threading.Lock()
 
 
+def _library() -> Path:
+    with _building:  # so that threads do not build it side by side
+        return _built()
+
+
 @functools.cache
-def _entry(symbol: str) -> Entry:
-    with _building:
-        # -O1 halves the wait, and the level of optimization changes no bits.
-        return load(build(library_text(), "scalar functions", flags=("-O1",)), symbol)
+def _built() -> Path:
+    # -O1 halves the wait, and the level of optimization changes no bits.
+    return build(library_text(), "scalar functions", flags=("-O1",))

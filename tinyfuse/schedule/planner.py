@@ -114,7 +114,7 @@ class _Planner:
 
     def _into_reader(self, stage: Stage, use: _Use) -> tuple[str, str]:
         content = self.content[stage]
-        if content.operations > OPERATION_BUDGET:
+        if content.operations >= OPERATION_BUDGET:
             return STORE, f"its reader would do more than {OPERATION_BUDGET} operations"
         if use.guarded and content.operations > GUARDED_BUDGET:
             return STORE, f"{content.operations} operations would stand behind the test of an edge"

@@ -94,13 +94,14 @@ class Facts:
         for term, count in index.terms:
             divided = term.index if isinstance(term, Quotient) else None
             multiple = _factor(tested, divided.terms) if divided else None
-            if divided and multiple and multiple * term.divisor % count == 0:
-                factor = multiple * term.divisor // count
-                if factor > 0:
-                    others = (index - Affine(((term, count),))) * factor - (tested - divided * multiple)
-                    low, high = self._sum_of_intervals(others)
-                    low -= multiple * (term.divisor - 1)
-                    return -(-(known[0] + low) // factor), (known[1] + high) // factor
+            if divided is None or not multiple or multiple * term.divisor % count:
+                continue
+            factor = multiple * term.divisor // count
+            if multiple > 0 and factor > 0:
+                others = (index - Affine(((term, count),))) * factor - (tested - divided * multiple)
+                low, high = self._sum_of_intervals(others)
+                low -= multiple * (term.divisor - 1)
+                return -(-(known[0] + low) // factor), (known[1] + high) // factor
         return None, None
 
     def _sum_of_intervals(self, index: Affine) -> tuple[int, int]:

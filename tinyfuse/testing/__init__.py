@@ -1,11 +1,12 @@
-"""Tests for functions that tinyfuse compiles, and for tinyfuse: needs `pip install tinyfuse[testing]`.
+"""Tests of functions that tinyfuse compiles, and of tinyfuse. Needs `tinyfuse[testing]`.
 
     from tinyfuse.testing import ArraySpec, check_equivalence
 
     def test_softmax():
         check_equivalence(softmax, ArraySpec("float32", (4, 300)))
 
-`arrays` and `programs` are hypothesis strategies; `random_program(seed)` is the quick way to thousands.
+`arrays` and `programs` are hypothesis strategies; `random_program(seed)` is the quick way to
+thousands.
 """
 
 from __future__ import annotations

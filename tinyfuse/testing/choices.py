@@ -1,4 +1,4 @@
-"""Where a random construction takes its choices from: a seed, or hypothesis (which can shrink them)."""
+"""Where a random construction takes its choices from: a seed, or hypothesis, which shrinks them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Choices:
-    """Answers to "which of n?". Smaller answers are to mean simpler things, so that shrinking simplifies."""
+    """Answers to "which of n?". Smaller answers mean simpler things, so that shrinking simplifies."""
 
     def below(self, n: int) -> int:
         """An integer from 0 to n - 1."""

@@ -10,7 +10,7 @@ from tinyfuse.dtypes import describe
 
 
 def bits(array: np.ndarray) -> np.ndarray:
-    """The elements as unsigned integers, with one pattern for all NaNs: equal where the results are the same."""
+    """The elements as unsigned integers, with one pattern for all NaNs."""
     array = np.ascontiguousarray(array)
     unsigned = array.view(f"u{array.itemsize}")
     if array.dtype.kind != "f":
@@ -19,7 +19,7 @@ def bits(array: np.ndarray) -> np.ndarray:
 
 
 def difference(expected: Any, actual: Any) -> str | None:
-    """How a result differs from the expected one in kind, dtype, shape or any bit; None if it does not.
+    """How a result differs from the expected one in kind, dtype, shape or a bit; None if it doesn't.
 
     Numpy scalars, 0-d arrays and Python floats are different kinds. NaN is equal to NaN.
     """
@@ -59,7 +59,7 @@ def _article(value: Any) -> str:
 
 
 def ulps(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
-    """Distance of floats in units in the last place; 0 where both are NaN, huge where only one is."""
+    """Distance of floats in units in the last place; 0 where both are NaN, huge where one is."""
     steps = [_ordinal(np.asarray(value)) for value in (expected, actual)]
     distance = np.where(steps[0] > steps[1], steps[0] - steps[1], steps[1] - steps[0])
     nan = np.isnan(expected), np.isnan(actual)

@@ -21,7 +21,7 @@ from tinyfuse.tree import flatten
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """Stands for arrays of a dtype and shape, with values and memory layouts that break compilers."""
+    """Stands for arrays of this dtype and shape, with nasty values and memory layouts."""
 
     dtype: Any
     shape: tuple[int, ...] = ()
@@ -39,27 +39,28 @@ def check_equivalence(
     seed: int = 0,
     exact: bool = True,
 ) -> Report:
-    """Assert that a function computes the same bits at every level, for every schedule and number of threads.
+    """Assert that a function computes the same bits at every level, however it is scheduled.
 
-    Levels: plain numpy (where `exact`); then under tinyfuse's numerics the traced graph, the stages, the
-    loops and the compiled C, unfused, fused and under random schedules. NaN is equal to NaN.
+    Levels: plain numpy (where `exact`); then under tinyfuse's numerics the traced graph, the
+    stages, the loops and the compiled C, unfused, fused and under random schedules, with one
+    thread and several. NaN is equal to NaN.
 
     Args:
         function: what `tinyfuse.jit` is to take.
-        arguments: what to call it with. An `ArraySpec`, also inside a tuple, list or dict, stands for
-            random arrays of its dtype and shape, other ones in each example.
+        arguments: what to call it with. An `ArraySpec`, also inside a tuple, list or dict, stands
+            for random arrays of its dtype and shape, other ones in each example.
         threads: numbers of threads to share parallel loops.
         schedules: how many random schedules to try.
         examples: how many times arrays are drawn; where no `ArraySpec` is given, one is enough.
         seed: of the arrays and schedules.
-        exact: whether the traced function is compared with plain numpy to the bit. Turn it off for
-            functions that tinyfuse composes otherwise than numpy does (einsum).
+        exact: whether the traced function is compared with plain numpy to the bit. Turn it off
+            where tinyfuse composes a numpy function otherwise than numpy does (einsum).
 
     Returns: how often each level was compared.
 
     Raises:
-        AssertionError: a result differs; the message has the level, the first element that differs with
-            both bit patterns, and the function's source.
+        AssertionError: a result differs; the message has the level, the first element that
+            differs with both bit patterns, and the function's source.
     """
     ladder = Ladder(_variants(threads, schedules, seed))
     for case in _cases(function, arguments, examples, SeededChoices(seed), exact):

@@ -52,10 +52,10 @@ COMPOSED = (shaped.einsum,)
 _DRAWN = tuple(construct for construct, weight in CONSTRUCTS.items() for _ in range(weight))
 _DTYPES = (FLOAT32, FLOAT64, *SUPPORTED, FLOAT32, FLOAT64, FLOAT32, FLOAT64)
 _EXTENTS = (3, 2, 4, 1, 5, 7, 0)
-# Shapes at which a reduction is split into lanes, blocks of lanes, blocks of rows or several chains.
+# Shapes at which a reduction is split into lanes, blocks or several chains.
 _LARGE_SHAPES = (
-    (70,), (64,), (3, 70), (130, 3), (128, 2), (2, 65, 2), (5, 200), (300, 4), (2, 3, 100), (1030,), (2, 1100),
-    (2100,), (33, 34), (4100,), (4097, 1),
+    (70,), (64,), (3, 70), (130, 3), (128, 2), (2, 65, 2), (5, 200), (300, 4), (2, 3, 100), (1030,),
+    (2, 1100), (2100,), (33, 34), (4100,), (4097, 1),
 )  # fmt: skip
 _SMALL, _LARGE = 120, 9000  # elements of a value
 _DEEPEST = 6  # axes of a value
@@ -65,13 +65,13 @@ _PARAMETERS = ("x", "y", "z", "w")
 _CAPTURED = ("table", "weights")
 # Names that mean something in C, or to the code around it, stand among ordinary ones.
 _VARIABLES = (
-    "a", "b", "c", "total", "scale", "mean", "d", "e", "double", "out", "exp", "i", "main", "restrict", "sum", "h",
-    "long", "n", "signed", "program", "k", "fmax", "q", "r", "s", "t", "u", "v",
+    "a", "b", "c", "total", "scale", "mean", "d", "e", "double", "out", "exp", "i", "main", "sum",
+    "restrict", "h", "long", "n", "signed", "program", "k", "fmax", "q", "r", "s", "t", "u", "v",
 )  # fmt: skip
 
 
 def random_program(seed: int, *, composed: bool = True) -> Program:
-    """The program of a seed. composed: whether it may hold einsum, which is exact only below the graph."""
+    """The program of a seed. composed: whether it may hold einsum, exact only below the graph."""
     return draw_program(
         SeededChoices(seed), f"random_program({seed})", f"program_{seed}", composed=composed
     )

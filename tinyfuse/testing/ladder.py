@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def random(choices: Choices) -> ScheduleOf:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A way to compile: the schedule, more flags for the compiler, and into how many pieces loops are cut."""
+    """A way to compile: the schedule, flags for the compiler, into how many pieces loops are cut."""
 
     name: str
     schedule_of: ScheduleOf
@@ -150,6 +151,8 @@ class Ladder:
         """Compare every rung for every case; the report so far, this one included."""
         results: dict[Case, list[np.ndarray]] = {}
         for case in cases:
+            if self._attempt("trace", case, lambda case=case: case.trace) is None:
+                continue
             self._first_rung(case)
             result = self._attempt("graph", case, lambda case=case: self._graph(case))
             if result is not None:
@@ -198,16 +201,25 @@ class Ladder:
         for library, some in self._libraries(variant, programs):
             for case, loops in some.items():
                 for pieces in variant.pieces:
-                    rung = variant.name if pieces == 1 else f"{variant.name}, {pieces} threads"
-                    run = lambda case=case, loops=loops, pieces=pieces: _shaped(
-                        case, library.run(loops, case.arrays, pieces)
-                    )
-                    self._compare(rung, case, results[case], run)
+                    self._run(variant.name, pieces, library, loops, case, results[case])
+
+    def _run(
+        self,
+        name: str,
+        pieces: int,
+        library: Library,
+        loops: Loops,
+        case: Case,
+        expected: list[np.ndarray],
+    ) -> None:
+        rung = name if pieces == 1 else f"{name}, {pieces} threads"
+        run = partial(library.run, loops, case.arrays, pieces)
+        self._compare(rung, case, expected, lambda: _shaped(case, run()))
 
     def _libraries(
         self, variant: Variant, programs: dict[Case, Loops]
     ) -> Iterator[tuple[Library, dict[Case, Loops]]]:
-        """One library for all; where the compiler refuses that, one for each, to know which it refuses."""
+        """One library for all; where the compiler refuses that, one for each, to know which."""
         if not programs:
             return
         try:

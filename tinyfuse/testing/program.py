@@ -1,4 +1,4 @@
-"""Programs as values: a list of statements over numpy that renders to a plain, readable function."""
+"""Programs as values: statements over numpy that render to a plain, readable function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _files: collections.deque[str] = collections.deque()
 
 
 class Form(Enum):
-    """How a template binds: whether its holes need parentheses, and whether it needs them itself."""
+    """How a template binds: whether its holes need parentheses, and whether it does itself."""
 
     CALL = "call"  # holes between commas: neither
     POSTFIX = "postfix"  # holes with a method or subscript behind: only the holes
@@ -68,7 +68,7 @@ class Program:
     """A numpy function with the arguments to call it with.
 
     arguments: arrays, numpy scalars and Python floats; captured: arrays that the function finds
-    among its globals. exact: whether tinyfuse computes all of it from the same numpy functions that it
+    among its globals. exact: whether tinyfuse computes all of it from the numpy functions that it
     calls, so that numpy's bits can be expected under numpy's numerics. label: how to draw it again.
     """
 

@@ -25,7 +25,10 @@ def random_schedule(choices: Choices, schedule: Schedule) -> Schedule:
 
 
 def _stage(choices: Choices, schedule: Schedule) -> Stage:
-    return choices.choose(schedule.stages.stages)
+    stages = schedule.stages.stages
+    if not stages:
+        raise ScheduleError("there are no stages")
+    return choices.choose(stages)
 
 
 def _loop(choices: Choices, schedule: Schedule, stage: Stage) -> Loop:
@@ -86,5 +89,6 @@ def _compute_at(choices: Choices, schedule: Schedule) -> Schedule:
 
 
 DIRECTIVES: tuple[Callable[[Choices, Schedule], Schedule], ...] = (
-    _split, _split, _reorder, _parallel, _vectorize, _unroll, _inline, _store, _compute_at, _compute_at,
+    _split, _split, _reorder, _parallel, _vectorize, _unroll, _inline, _store,
+    _compute_at, _compute_at,
 )  # fmt: skip

@@ -31,7 +31,7 @@ def shapes(max_dims: int = 4, max_side: int = 6) -> Strategy[tuple[int, ...]]:
 
 
 def elements_of(dtype: Any) -> Strategy[Any]:
-    """Values of a dtype, every third or so one at which operations go wrong: see `special_values`."""
+    """Values of a dtype, about half of them `special_values`, at which operations go wrong."""
     dtype = np.dtype(dtype)
     special = strategies.sampled_from([value.item() for value in special_values(dtype)])
     return strategies.one_of(numpy_strategies.from_dtype(dtype), special)
@@ -48,10 +48,11 @@ def arrays(
 ) -> np.ndarray:
     """Arrays whose values and memory layouts break compilers.
 
-    dtype, shape: fixed, strategies for them, or any. elements: a strategy for the values; by default NaN,
-    infinities, zeros of both signs, subnormal numbers and the extremes of integers are common. layouts:
-    keys of `tinyfuse.testing.LAYOUTS` to choose from: negative strides, steps, Fortran order, stride 0,
-    read-only, misaligned, overlapping elements. An array for which none of them exists is contiguous.
+    dtype, shape: fixed, strategies for them, or any. elements: a strategy for the values; by
+    default NaN, infinities, zeros of both signs, subnormal numbers and the extremes of integers
+    are common. layouts: keys of `tinyfuse.testing.LAYOUTS` to choose from: negative strides,
+    steps, Fortran order, stride 0, read-only, misaligned, overlapping elements. An array for which
+    none of them exists is contiguous.
     """
     dtype = np.dtype(_drawn(draw, dtypes() if dtype is None else dtype))
     shape = _drawn(draw, shapes() if shape is None else shape)
@@ -69,8 +70,9 @@ def _drawn(draw: Any, value: Any) -> Any:
 def programs(draw: Any, *, composed: bool = True) -> Program:
     """Random programs that numpy accepts, with their arguments: values of class `Program`.
 
-    They shrink to few statements over small arrays of small integers. composed: whether they may hold
-    functions that tinyfuse composes otherwise than numpy does (einsum), so that numpy's bits cannot be expected.
+    They shrink to few statements over small arrays of small integers. composed: whether they may
+    hold functions that tinyfuse composes otherwise than numpy does (einsum), so that numpy's bits
+    cannot be expected.
     """
     return draw_program(
         DrawnChoices(lambda n: draw(strategies.integers(0, n - 1))), composed=composed

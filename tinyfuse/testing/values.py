@@ -15,7 +15,7 @@ Generator = np.random.Generator
 
 @functools.cache
 def special_values(dtype: np.dtype) -> np.ndarray:
-    """The values of a dtype at which operations go wrong: extremes, zeros of both signs, NaN, subnormals."""
+    """The values of a dtype at which operations go wrong: extremes, both zeros, NaN, subnormals."""
     if dtype.kind == "b":
         return np.array([False, True])
     if dtype.kind in "iu":
@@ -144,8 +144,8 @@ def _misaligned(array: np.ndarray) -> np.ndarray:
     return view
 
 
-# Each takes a contiguous array of at least one axis and one element and returns one of the same shape
-# and dtype in another memory layout; broadcast and overlapping ones repeat some of the values.
+# Each takes a contiguous array of at least one axis and one element and returns one of the same
+# shape and dtype in another memory layout; broadcast and overlapping ones repeat some values.
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "contiguous": _contiguous,
     "read-only": _read_only,

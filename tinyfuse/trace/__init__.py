@@ -1,9 +1,14 @@
 """Tracing: from a numpy function to its graph."""
 
-from tinyfuse.trace import (
-    elementwise as _elementwise,
-)
-from tinyfuse.trace.captured import Captured
+# Importing a chapter of numpy's functions lists them.
+from tinyfuse.trace import creation as _creation
+from tinyfuse.trace import elementwise as _elementwise
+from tinyfuse.trace import indexing as _indexing
+from tinyfuse.trace import joining as _joining
+from tinyfuse.trace import linear_algebra as _linear_algebra
+from tinyfuse.trace import reductions as _reductions
+from tinyfuse.trace import shape as _shape
+from tinyfuse.trace.captured import Captured, Place
 from tinyfuse.trace.run import is_traced, trace
 from tinyfuse.trace.specs import ArgumentSpec, Check, NeedsValue, OutputSpec, Trace
 from tinyfuse.trace.tracer import Tracer
@@ -14,8 +19,10 @@ __all__ = [
     "Check",
     "NeedsValue",
     "OutputSpec",
+    "Place",
     "Trace",
     "Tracer",
     "is_traced",
     "trace",
 ]
+CHAPTERS = (_creation, _elementwise, _indexing, _joining, _linear_algebra, _reductions, _shape)

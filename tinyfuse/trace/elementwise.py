@@ -59,7 +59,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict
 
 
 def _is_default(key: str, value: Any) -> bool:
-    return value is None or (key == "where" and value is True) or (key, value) in (
+    return (value is None and key != "axis") or (key == "where" and value is True) or (key, value) in (
         ("order", "K"), ("subok", True), ("casting", "same_kind"),
     )  # fmt: skip
 

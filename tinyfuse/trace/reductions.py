@@ -305,7 +305,6 @@ def _ufunc_reduce(ufunc: np.ufunc, compute: Callable[..., Tracer]) -> None:
         _unsupported(name, where, initial)
         return compute(name, traced(array), axis, dtype, keepdims)
 
-    # numpy leaves out axis=None's None, which is a value here
     REDUCTIONS[ufunc] = run
 
 

@@ -1,0 +1,194 @@
+"""Schedules: directives keep the bits, and what would change the meaning is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.graphs import GraphBuilder
+from tests.test_lower import assert_same_bits, column_sum, long_sum, product, softmax, stages_of
+from tinyfuse.errors import ScheduleError
+from tinyfuse.loops.ir import For, LoopKind, walk_statements
+from tinyfuse.lower.lower import lower
+from tinyfuse.machine import REFERENCE
+from tinyfuse.schedule.planner import default_schedule
+from tinyfuse.schedule.printer import schedule_text
+from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.stage.build import build_stages
+from tinyfuse.stage.ir import Stage, Stages
+
+
+def named(stages: Stages, name: str) -> Stage:
+    return next(stage for stage in stages.stages if stage.name == name)
+
+
+def test_a_schedule_is_a_value() -> None:
+    stages = stages_of(product)
+    first, second = (Schedule(stages).inline(named(stages, "add")) for _ in range(2))
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first != Schedule(stages)
+    assert Schedule(stages).inline(named(stages, "add")).store(named(stages, "add")) == Schedule(stages)
+
+
+def test_a_schedule_prints_where_each_stage_is_computed() -> None:
+    stages = stages_of(product)
+    matmul, add, out = stages.stages
+    schedule = Schedule(stages).inline(add).split(out, out.axes[0], 2)
+    schedule = schedule.compute_at(matmul, out, Loop(out.axes[0], 2)).vectorize(out, out.axes[1])
+    assert schedule_text(schedule) == (
+        "schedule product\n"
+        "  matmul: compute_at(out, i by 2); i < 5, j < 4, k < 9 reduced\n"
+        "  add: inline\n"
+        "  out: root; i by 2 < 5, i < 5, j < 4 vector\n"
+    )
+    assert_same_bits(lower(schedule, REFERENCE), stages)
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3, 4, 5, 7])
+def test_split_and_reorder_keep_the_bits(factor: int) -> None:
+    stages = stages_of(product)
+    matmul = stages.stages[0]
+    (i, j), (k,) = matmul.axes, matmul.reduce_axes
+    schedule = Schedule(stages)
+    for axis in (i, j, k):
+        if factor > 1:
+            schedule = schedule.split(matmul, axis, factor)
+    outer = [Loop(axis, factor) for axis in (k, j, i)] if factor > 1 else []
+    inner = [j, k, i] if factor > 1 else [k, j, i]
+    assert_same_bits(lower(schedule.reorder(matmul, *outer, *inner), REFERENCE), stages)
+
+
+def test_parallel_and_unrolled_loops_keep_the_bits() -> None:
+    stages = stages_of(softmax)
+    schedule = Schedule(stages)
+    for stage in stages.stages:
+        schedule = schedule.split(stage, stage.axes[0], 4).parallel(stage, Loop(stage.axes[0], 4))
+        schedule = schedule.unroll(stage, stage.axes[0])
+    loops = lower(schedule, REFERENCE)
+    kinds = [
+        [s.kind for s in walk_statements(kernel.body) if isinstance(s, For)][0]
+        for kernel in loops.kernels
+    ]
+    assert kinds == [LoopKind.PARALLEL] * 6
+    assert_same_bits(loops, stages)
+
+
+def test_a_producer_computed_in_a_row_of_its_consumer() -> None:
+    build = GraphBuilder("blur")
+    x = build.input("x", 12, 10)
+    rows = [build.slice(x, (slice(None), slice(at, at + 8))) for at in range(3)]
+    across = build.op("add", build.op("add", rows[0], rows[1]), rows[2], name="across")
+    lines = [build.slice(across, (slice(at, at + 10), slice(None))) for at in range(3)]
+    down = build.op("add", build.op("add", lines[0], lines[1]), lines[2], name="down")
+    stages = build_stages(build.graph(down))
+    schedule = Schedule(stages)
+    for stage in stages.stages[:-1]:
+        if stage.name.startswith("add"):
+            schedule = schedule.inline(stage)
+    down_stage, across_stage = named(stages, "down"), named(stages, "across")
+    schedule = schedule.compute_at(across_stage, down_stage, down_stage.axes[0])
+    loops = lower(schedule, REFERENCE)
+    assert [kernel.stages for kernel in loops.kernels] == [("add", "across", "add_1", "down")]
+    assert loops.scratch_bytes == 0
+    assert_same_bits(loops, stages)
+
+
+def refused(directive: Callable[[Schedule, Stages], Schedule], program: Callable, message: str) -> None:
+    stages = stages_of(program)
+    with pytest.raises(ScheduleError) as caught:
+        directive(Schedule(stages), stages)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("directive", "program", "message"),
+    [
+        (
+            lambda s, p: s.inline(named(p, "sum")),
+            softmax,
+            "inline(sum): it is a reduction, which needs a loop of its own",
+        ),
+        (
+            lambda s, p: s.inline(named(p, "out")),
+            softmax,
+            "inline(out): it is an output, which has to be stored",
+        ),
+        (
+            lambda s, p: s.compute_at(named(p, "e"), named(p, "out"), None),
+            softmax,
+            "compute_at(e, out): e is read by sum_lanes, out",
+        ),
+        (
+            lambda s, p: s.parallel(p.stages[0], p.stages[0].reduce_axes[0]),
+            product,
+            "parallel(matmul, k): only the outermost loop over independent elements can be shared"
+            " by threads",
+        ),
+        (
+            lambda s, p: s.vectorize(p.stages[0], p.stages[0].reduce_axes[0]),
+            product,
+            "vectorize(matmul, k): only the innermost loop over independent elements can be"
+            " vectorized",
+        ),
+        (
+            lambda s, p: s.split(p.stages[0], p.stages[0].axes[0], 0),
+            product,
+            "split(matmul, i, 0): the factor must be a positive multiple of 1",
+        ),
+        (
+            lambda s, p: s.split(p.stages[0], p.stages[1].axes[0], 2),
+            product,
+            "matmul has no loop i; its loops are: i by 1, j by 1, k by 1",
+        ),
+        (
+            lambda s, p: s.split(named(p, "out"), named(p, "out").reduce_axes[0], 2),
+            column_sum,
+            "split(out): the rounds of a tree cannot be split",
+        ),
+        (
+            lambda s, p: s.unroll(named(p, "square"), named(p, "square").axes[0])
+            .split(p.stages[1], p.stages[1].axes[0], 2)
+            .unroll(named(p, "out"), named(p, "out").reduce_axes[0])
+            .compute_at(named(p, "out_blocks"), named(p, "out"), named(p, "out").reduce_axes[0]),
+            long_sum,
+            "compute_at(out_blocks): out_blocks is computed at out inside its rounds, which combine"
+            " it in place",
+        ),
+    ],
+)
+def test_illegal_directives(directive: Callable, program: Callable, message: str) -> None:
+    refused(directive, program, message)
+
+
+def test_the_order_of_two_reduced_axes_is_kept() -> None:
+    build = GraphBuilder("windowed")
+    views = build.windows(build.input("x", 9, 8), (3, 3), (0, 1))
+    stages = build_stages(build.graph(build.reduce("sum", views, 2, 3)))
+    (total,) = stages.stages
+    first, second = total.reduce_axes
+    with pytest.raises(ScheduleError, match=r"reorder\(out\): the order of summation would change"):
+        Schedule(stages).reorder(total, second, first)
+
+
+def test_inlining_a_stage_that_holds_another_is_refused() -> None:
+    build = GraphBuilder("chain")
+    x = build.input("x", 8)
+    a = build.op("add", x, x, name="a")
+    b = build.op("multiply", a, a, name="b")
+    stages = build_stages(build.graph(build.op("add", b, b)))
+    first, second = named(stages, "a"), named(stages, "b")
+    schedule = Schedule(stages).compute_at(first, second, second.axes[0])
+    message = r"inline\(b\): a is computed at b, which is not its only reader any more"
+    with pytest.raises(ScheduleError, match=message):
+        schedule.inline(second)
+
+
+def test_decisions_say_what_happened_and_why() -> None:
+    _, decisions = default_schedule(stages_of(product), REFERENCE)
+    assert [str(decision) for decision in decisions] == [
+        "matmul -> add: store, it is a reduction",
+        "add -> out: inline, its reader takes each element as it is computed",
+        "out -> the caller: store, it is an output",
+    ]
