@@ -132,7 +132,7 @@ def batched(x, y):
 def rebound(x):
     x = x - x.min()
     x = x / x.max()
-    return x
+    return x  # noqa: RET504
 
 
 def transposed_sum(x, y):

@@ -10,13 +10,13 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from tinyfuse.runtime.numerics import CompiledNumerics
 
 from tinyfuse.emit.c import emit_c_many
 from tinyfuse.graph.interpreter import interpret
 from tinyfuse.loops.ir import Loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
+from tinyfuse.runtime.numerics import CompiledNumerics
 from tinyfuse.testing import Case, Failure, Report, difference, program_case, random_program
 from tinyfuse.testing.choices import SeededChoices
 from tinyfuse.testing.compiled import SPLITTING_POOL

@@ -26,7 +26,7 @@ from tinyfuse.stage.names import RESERVED, AxisNames, Names, identifier
         ("2d", "u_2d"),
         ("", "u"),
         ("tf_max", "u_tf_max"),
-        ("<lambda>", "u_lambda"),
+        ("<lambda>", "lambda"),
         ("α", "alpha"),
         ("Δx", "Deltax"),
         ("λ_0", "lambda_0"),
@@ -79,7 +79,7 @@ def test_axes_avoid_the_names_of_stages():
         names.fresh(name)
     axes = AxisNames(names)
     assert axes.kept(3) == ("j", "m", "n")
-    assert axes.kept(4) == ("j0", "j1", "j2", "j3")
+    assert axes.kept(4) == ("m0", "m1", "m2", "m3")  # j0 is a function of the C library
     assert axes.reduced(("j",), 2) == ["m", "n"]
     assert axes.special("l", "lane", ()) == "lane_1"
     assert axes.special("b", "block", ("b",)) == "block"

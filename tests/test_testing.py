@@ -274,8 +274,10 @@ ONE = np.array([1.0, 2.0], np.float32)
         (
             np.array([[0.0, -0.0]]),
             np.array([[0.0, 0.0]]),
-            "float64[1, 2] element [0, 1]: expected -0.0 (0x8000000000000000),"
-            + " found 0.0 (0x0000000000000000); 1 of 2 elements differ",
+            (
+                "float64[1, 2] element [0, 1]: expected -0.0 (0x8000000000000000),"
+                " found 0.0 (0x0000000000000000); 1 of 2 elements differ"
+            ),
         ),
         (
             np.int8(-1),
@@ -285,8 +287,10 @@ ONE = np.array([1.0, 2.0], np.float32)
         (
             ONE,
             np.nextafter(ONE, np.float32(3)),
-            "float32[2] element [0]: expected 1.0 (0x3f800000),"
-            + " found 1.0000001192092896 (0x3f800001); 2 of 2 elements differ",
+            (
+                "float32[2] element [0]: expected 1.0 (0x3f800000),"
+                " found 1.0000001192092896 (0x3f800001); 2 of 2 elements differ"
+            ),
         ),
     ],
 )

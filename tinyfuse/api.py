@@ -22,18 +22,20 @@ from tinyfuse.compilation import (
     Traced,
     log_compilation,
 )
-from tinyfuse.errors import TinyfuseError, without_internal_frames
+from tinyfuse.errors import ArgumentError, TinyfuseError, is_internal, without_internal_frames
 from tinyfuse.executable import Executable, Stale
 from tinyfuse.graph.ir import Graph
-from tinyfuse.parameters import Parameters
+from tinyfuse.parameters import Arguments, Parameters
 from tinyfuse.runtime.cache import DiskCacheInfo, disk_cache_info
+from tinyfuse.runtime.pool import checked
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.signature import (
-    LEAF_KEYS,
     Call,
     Key,
     ShapeDtypeStruct,
     Signature,
+    TracedArgumentError,
+    argument_names,
     differences,
     quick_key,
     signature_of,
@@ -41,7 +43,7 @@ from tinyfuse.signature import (
     typed,
 )
 from tinyfuse.stage.ir import Stages
-from tinyfuse.trace import NeedsValue, is_traced
+from tinyfuse.trace import NeedsValue
 from tinyfuse.tree import TreeDef
 
 __all__ = [
@@ -82,6 +84,7 @@ class CacheInfo(NamedTuple):
 
 
 class _Mode(threading.local):
+    compiling = 0  # how many compilations this thread is in
     disabled = 0  # how many `disable_jit` blocks this thread is in
 
 
@@ -114,6 +117,7 @@ class JittedFunction:
         name = function_name(function)
         self._parameters = Parameters(function, name, static)
         self._function = Function(function, name, self._parameters, options)
+        self._fewest, self._most = self._parameters.fewest, self._parameters.most
         self._maxsize = maxsize
         self._copy_noticed = False
         self._reset()
@@ -122,23 +126,21 @@ class JittedFunction:
     def _reset(self) -> None:
         self._programs: dict[Key, Executable | _ByValue] = {}
         self._by_value: dict[TreeDef, frozenset[int]] = {}  # leaves whose values tracing needs
-        self._hits = self._misses = 0
+        self._uses = self._misses = 0
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if _mode.disabled:
             return self.__wrapped__(*args, **kwargs)
-        parameters = self._parameters
-        if kwargs or not parameters.fewest <= len(args) <= parameters.most:
-            args, kwargs = parameters.bind(args, kwargs)
+        if kwargs or not self._fewest <= len(args) <= self._most:
+            args, kwargs = self._bind(args, kwargs)
         if not kwargs:
             key = quick_key(args)
             entry = self._programs.get(key)
             if type(entry) is _ByValue:
-                entry.used = self._hits
+                entry.used = self._uses
                 entry = self._programs.get(entry.extended(key, args))
             if type(entry) is Executable:
-                self._hits += 1
-                entry.used = self._hits
+                self._uses = entry.used = self._uses + 1
                 try:
                     return entry(args)
                 except Stale:
@@ -175,7 +177,8 @@ class JittedFunction:
     # -- the programs in memory
 
     def cache_info(self) -> FunctionCacheInfo:
-        return FunctionCacheInfo(self._hits, self._misses, self._maxsize, len(self._executables()))
+        hits = self._uses - self._misses
+        return FunctionCacheInfo(hits, self._misses, self._maxsize, len(self._executables()))
 
     def clear_cache(self) -> None:
         """Forget all programs in memory. Those that other threads are running go on."""
@@ -205,7 +208,13 @@ class JittedFunction:
     # -- calls
 
     def _take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        return take_apart(self._parameters, *self._parameters.bind(args, kwargs))
+        return take_apart(self._parameters, *self._bind(args, kwargs))
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        try:
+            return self._parameters.bind(args, kwargs)
+        except TypeError as error:
+            raise without_internal_frames(error)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
@@ -216,8 +225,7 @@ class JittedFunction:
         if executable is None:
             executable = self._compile_once(call)
         else:
-            self._hits += 1
-            executable.used = self._hits
+            self._uses = executable.used = self._uses + 1
         while True:
             try:
                 return executable(call.values)
@@ -229,7 +237,7 @@ class JittedFunction:
         return self._by_value.get(call.in_tree, frozenset())
 
     def _key(self, call: Call) -> Key:
-        return _by_value(call, self._needed(call), 0).extended(call.key, call.values)
+        return _by_value(call, self._needed(call)).extended(call.key, call.values)
 
     def _find(self, call: Call) -> Executable | None:
         entry = self._programs.get(self._key(call))
@@ -251,7 +259,6 @@ class JittedFunction:
             mine.set()
 
     def _compile(self, call: Call) -> Executable:
-        self._misses += 1
         self._require_elements(call)
         _mode.compiling += 1
         try:
@@ -297,15 +304,22 @@ class JittedFunction:
                 self._by_value[call.in_tree] = needed | {needs.index}
 
     def _keep(self, call: Call, executable: Executable) -> None:
-        self._hits += 0
-        executable.used = self._hits
-        marker = _by_value(call, self._needed(call), self._hits)
+        self._misses += 1
+        self._uses = executable.used = self._uses + 1
+        marker = _by_value(call, self._needed(call), self._uses)
         if marker.places:
             self._programs[call.key] = marker
         self._programs[marker.extended(call.key, call.values)] = executable
-        while len(self._programs) > self._maxsize + 1:
-            oldest = min(list(self._programs.items()), key=lambda item: item[1].used)
-            self._programs.pop(oldest[0], None)
+        for kind in (Executable, _ByValue):
+            self._evict(kind)
+
+    def _evict(self, kind: type) -> None:
+        """Drop what was used longest ago; a thread that runs it keeps it alive."""
+        entries = [item for item in list(self._programs.items()) if type(item[1]) is kind]
+        if len(entries) > self._maxsize:
+            entries.sort(key=lambda item: item[1].used)
+            for key, _ in entries[: -self._maxsize]:
+                self._programs.pop(key, None)
 
     def _notice_copy(self, name: str) -> None:
         if not self._copy_noticed:
@@ -318,6 +332,166 @@ class JittedFunction:
             )
 
 
-def _by_value(call: Call, needed: frozenset[int], used: int) -> _ByValue:
+def _by_value(call: Call, needed: frozenset[int], used: int = 0) -> _ByValue:
     floats = [at for at in sorted(needed) if type(call.leaves[at]) is float]
     return _ByValue(tuple([call.places[at] for at in floats]), used)
+
+
+class BoundFunction:
+    """A jitted method of an instance. Instances with attributes of equal types share a program."""
+
+    __slots__ = ("__func__", "__self__")
+
+    def __init__(self, function: JittedFunction, instance: Any) -> None:
+        self.__func__ = function
+        self.__self__ = instance
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.__func__(self.__self__, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__func__, name)
+
+    def __repr__(self) -> str:
+        return f"<bound {self.__func__!r} of {self.__self__!r}>"
+
+    def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
+        return self.__func__.trace(self.__self__, *args, **kwargs)
+
+    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
+        return self.__func__.lower(self.__self__, *args, **kwargs)
+
+    def explain_miss(self, /, *args: Any, **kwargs: Any) -> str:
+        return self.__func__.explain_miss(self.__self__, *args, **kwargs)
+
+
+def function_name(function: Any) -> str:
+    """Its name, of a partial that of the function in it; `lambda` for a nameless one."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", type(function).__name__)
+    return "".join(letter for letter in name if letter.isalnum() or letter == "_") or "function"
+
+
+def at_users_line(error: Exception) -> BaseException:
+    """The error with frames of the user's only, unless it is a fault of ours."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if isinstance(error, TinyfuseError) or (place is not None and not is_internal(place.tb_frame)):
+        return without_internal_frames(error)
+    return error
+
+
+@overload
+def jit(
+    function: Callable[..., Any],
+    /,
+    *,
+    static_argnames: str | Sequence[str] = (),
+    fuse: bool = True,
+    threads: int | None = None,
+    schedule: Callable[[Stages], Schedule] | None = None,
+    maxsize: int = MAX_SIZE,
+) -> JittedFunction: ...
+
+
+@overload
+def jit(
+    *,
+    static_argnames: str | Sequence[str] = (),
+    fuse: bool = True,
+    threads: int | None = None,
+    schedule: Callable[[Stages], Schedule] | None = None,
+    maxsize: int = MAX_SIZE,
+) -> Callable[[Callable[..., Any]], JittedFunction]: ...
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnames: str | Sequence[str] = (),
+    fuse: bool = True,
+    threads: int | None = None,
+    schedule: Callable[[Stages], Schedule] | None = None,
+    maxsize: int = MAX_SIZE,
+) -> Any:
+    """Compile a numpy function for the arguments that it is called with; also as a decorator.
+
+    The first call with arguments of new types traces the function, compiles what it does, and runs
+    that; later calls run it at once. Arrays and numpy scalars are arguments of the program by shape
+    and dtype, and so are Python floats; tuples, lists, dicts and objects are taken apart; everything
+    else (Python ints, bools, strings, ...) is known while tracing, and each value is compiled for
+    itself. Arrays from outside the function are read at every call.
+
+    Args:
+        function: computes with numpy and Python, without side effects.
+        static_argnames: parameters to be known by value while tracing; they must be hashable.
+        fuse: whether intermediate arrays are left out where that pays. It never changes a bit.
+        threads: how many may work on a call; None: as TINYFUSE_NUM_THREADS says, or all cores.
+        schedule: makes the schedule of a program from its stages, in place of the planner.
+        maxsize: how many programs are kept in memory; the one used longest ago goes first.
+
+    Raises:
+        TypeError: function cannot be called.
+        ValueError: static_argnames names no parameter, or maxsize is not positive.
+        ThreadCountError: threads is not a positive whole number.
+    """
+    if function is None:
+        return functools.partial(
+            jit,
+            static_argnames=static_argnames,
+            fuse=fuse,
+            threads=threads,
+            schedule=schedule,
+            maxsize=maxsize,
+        )
+    if not callable(function):
+        hint = ": put jit below it" if isinstance(function, classmethod | property) else ""
+        raise TypeError(f"jit takes a function, not a {type(function).__name__}{hint}")
+    if maxsize < 1:
+        raise ValueError(f"maxsize must be positive, not {maxsize}")
+    options = Options(bool(fuse), None if threads is None else checked(threads), schedule)
+    static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    return JittedFunction(function, static, options, maxsize)
+
+
+def make_graph(
+    function: Callable[..., Any], *, static_argnames: str | Sequence[str] = ()
+) -> Callable[..., Graph]:
+    """A function that returns the graph of `function` for its arguments.
+
+    ::
+
+        print(tinyfuse.make_graph(softmax)(x))
+    """
+    jitted = function if isinstance(function, JittedFunction | BoundFunction) else None
+    traced = jitted or jit(function, static_argnames=static_argnames)
+
+    @functools.wraps(function)
+    def graph_of(*args: Any, **kwargs: Any) -> Graph:
+        return traced.trace(*args, **kwargs).graph
+
+    return graph_of
+
+
+@contextmanager
+def disable_jit() -> Iterator[None]:
+    """Inside this block jitted functions run as plain Python, in the thread that entered it."""
+    _mode.disabled += 1
+    try:
+        yield
+    finally:
+        _mode.disabled -= 1
+
+
+def cache_info() -> CacheInfo:
+    """How the caches are used: programs in memory, and compiled C on the disk."""
+    infos = [function.cache_info() for function in list(_functions)]
+    return CacheInfo(
+        sum(info.hits for info in infos),
+        sum(info.misses for info in infos),
+        sum(info.currsize for info in infos),
+        disk_cache_info(),
+    )

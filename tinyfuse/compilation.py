@@ -200,9 +200,9 @@ class Compiled:
         Raises SignatureMismatchError where the arguments, or captured arrays, are of other types.
         """
         traced = self.lowered.traced
-        call = take_apart(traced.parameters, args, kwargs)
+        call = take_apart(traced.parameters, *traced.parameters.bind(args, kwargs))
         executable = self._executables.get(call.key)
-        if executable is None:
+        if executable is None or traced.by_value:
             self._require(signature_of(traced.parameters, call, traced.by_value))
             executable = self._executables[call.key] = self.executable(call, _ignore)
         try:
@@ -224,7 +224,7 @@ class Compiled:
         lowered, specs = self.lowered, self.lowered.traced.signature.specs
         dynamic = [at for at, spec in enumerate(specs) if spec.kind != "static"]
         places = tuple([call.places[at] for at in dynamic])
-        foreign = any(not getattr(call.leaves[at], "dtype", FLOAT64).isnative for at in dynamic)
+        foreign = not all([getattr(call.leaves[at], "dtype", FLOAT64).isnative for at in dynamic])
         program = Program(
             lowered.traced.trace,
             lowered.plan,
@@ -232,7 +232,8 @@ class Compiled:
             lowered.scratch_bytes,
             lowered.options.threads,
         )
-        return Executable(program, Site(places, len(call.values), foreign, copied))
+        site = Site(places, len(call.values), foreign, copied)
+        return Executable(program, site, lowered.traced.signature)
 
     def as_text(self, level: str = "c") -> str:
         """As `Lowered.as_text`."""

@@ -275,6 +275,11 @@ class SideEffectError(TinyfuseError, RuntimeError):
 _INTERNAL = (os.path.dirname(os.path.abspath(__file__)) + os.sep,)
 
 
+def is_internal(frame: types.FrameType) -> bool:
+    """Whether a frame runs code of tinyfuse's."""
+    return frame.f_code.co_filename.startswith(_INTERNAL)
+
+
 def without_internal_frames(error: BaseException) -> BaseException:
     """The same exception with a traceback that holds frames of the user's code only.
 
@@ -284,7 +289,7 @@ def without_internal_frames(error: BaseException) -> BaseException:
     frames = []
     place = error.__traceback__
     while place is not None:
-        if not place.tb_frame.f_code.co_filename.startswith(_INTERNAL):
+        if not is_internal(place.tb_frame):
             frames.append(place)
         place = place.tb_next
     kept: types.TracebackType | None = None

@@ -19,7 +19,8 @@ from tinyfuse.graph.interpreter import VIEWS as VIEW_FUNCTIONS
 from tinyfuse.graph.primitives import broadcast, reshape, slice_, transpose, windows
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.runtime.library import Entry, scratch
-from tinyfuse.trace import Captured, Check, OutputSpec, Trace
+from tinyfuse.signature import Signature
+from tinyfuse.trace import Captured, OutputSpec, Trace
 from tinyfuse.tree import LEAF
 
 VIEWS = frozenset((broadcast, reshape, transpose, slice_, windows))
@@ -148,12 +149,13 @@ class Executable:
 
     __slots__ = (
         *("_captured", "_checks", "_copies", "_finishes", "_operands", "_plain", "_program"),
-        *("_results", "_returned", "_roots", "_single", "_site", "_steps", "used"),
+        *("_results", "_returned", "_roots", "_single", "_site", "_steps", "signature", "used"),
     )
 
-    def __init__(self, program: Program, site: Site) -> None:
+    def __init__(self, program: Program, site: Site, signature: Signature) -> None:
         trace, plan = program.trace, program.plan
         self._program, self._site = program, site
+        self.signature = signature
         self.used = 0  # when it was called last, for the cache that holds it
         inputs = trace.graph.inputs
         self._captured = tuple(zip(trace.captured, inputs[len(site.places) :], strict=True))

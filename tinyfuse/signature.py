@@ -15,8 +15,8 @@ import numpy as np
 
 from tinyfuse.dtypes import FLOAT64, SUPPORTED, describe, is_supported
 from tinyfuse.errors import ArgumentError, UnsupportedDtypeError
-from tinyfuse.trace import ArgumentSpec
 from tinyfuse.parameters import Parameters
+from tinyfuse.trace import ArgumentSpec, is_traced
 from tinyfuse.tree import Leaf, TreeDef, flatten
 
 SHOWN_LEAVES = 8  # of a signature, in messages
@@ -41,6 +41,10 @@ class ShapeDtypeStruct(Leaf):
 
     def __repr__(self) -> str:
         return f"ShapeDtypeStruct({self.shape}, {self.dtype.name})"
+
+
+class TracedArgumentError(ArgumentError):
+    """An argument is a traced array, so that the call is a part of the function being traced."""
 
 
 class Static(Leaf):
@@ -116,10 +120,12 @@ def leaf(value: Any) -> tuple[Any, Any]:
     simple = LEAF_KEYS.get(type(value))
     if simple is not None:
         return simple(value), value
+    if is_traced(value):
+        raise TracedArgumentError("a traced array has no elements")
     if isinstance(value, Static):
         return value.key, value
     if isinstance(value, ShapeDtypeStruct):
-        return _type_of_array(value), value
+        return (value.dtype, value.shape, ShapeDtypeStruct), value
     if isinstance(value, np.generic):
         return (value.dtype, ()), value
     if isinstance(value, np.ndarray):
@@ -196,14 +202,12 @@ class Call:
 
 
 def take_apart(parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-    """The call of a function with these parameters.
+    """The call of a function with these parameters; args and kwargs are as `bind` gives them.
 
     Raises:
         ArgumentError: an argument is nothing that a program can be compiled for.
-        TypeError: the function cannot be called so.
+        TracedArgumentError: one is a stand-in of the trace of another function.
     """
-    if kwargs or not parameters.fewest <= len(args) <= parameters.most:
-        args, kwargs = parameters.bind(args, kwargs)
     if parameters.static:
         args = tuple([_static(parameters, parameters.position_name(at), arg) for at, arg in enumerate(args)])
         kwargs = {name: _static(parameters, name, arg) for name, arg in kwargs.items()}
@@ -217,7 +221,7 @@ def take_apart(parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, 
             key, leaves[at] = leaf(value)
         except ArgumentError as error:
             name = argument_names(in_tree, parameters)[at]
-            raise ArgumentError(f"argument {name}: {error}") from None
+            raise type(error)(f"argument {name}: {error}") from None
         keys.append(key)
     return Call(tuple(keys), leaves, leaves, range(len(leaves)), in_tree)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import gcd
 
 from tinyfuse.stage.expr import Expr, IndexTest, Op
 from tinyfuse.stage.index import Affine, Axis, Quotient, Term
 
-Bounds = tuple[int | None, int | None]  # (smallest, largest); None: not known
 Terms = tuple[tuple[Term, int], ...]
 
 
@@ -70,39 +70,33 @@ class Facts:
         """(smallest, largest) value that an index can have."""
         low, high = self._sum_of_intervals(index)
         for terms, known in self.sums.items():
-            for first, last in (self._by_terms(index, terms, known), self._by_quotient(index, terms, known)):
-                low = low if first is None else max(low, first)
-                high = high if last is None else min(high, last)
+            for first, last in self._bounds(index, Affine(terms), known):
+                low, high = max(low, first), min(high, last)
         return low, high
 
-    def _by_terms(self, index: Affine, terms: Terms, known: tuple[int, int]) -> Bounds:
-        """Bounds of an index that has a multiple of a tested sum."""
-        factor = _factor(index, terms)
-        if not factor:
-            return None, None
-        low, high = self._sum_of_intervals(index - Affine(terms) * factor)
-        ends = sorted([end * factor for end in known])
-        return ends[0] + low, ends[1] + high
+    def _bounds(
+        self, index: Affine, tested: Affine, known: tuple[int, int]
+    ) -> Iterator[tuple[int, int]]:
+        """What a tested sum says about an index, by each term that they share.
 
-    def _by_quotient(self, index: Affine, terms: Terms, known: tuple[int, int]) -> Bounds:
-        """Bounds of an index with a quotient of what a tested sum has a multiple of.
-
-        With the sum `a * k + rest`, `k = d * (k / d) + k % d`, and an index `c * (k / d) + other`,
-        `f * index` is the sum plus `f * other - rest - a * (k % d)` for `f = a * d / c`.
+        `p * index` is `q * tested` plus a difference, whose interval is smallest where p and q make
+        the shared term vanish. A quotient in the index shares `k` with the sum: `k` is
+        `d * (k / d) + k % d`.
         """
-        tested = Affine(terms)
         for term, count in index.terms:
-            divided = term.index if isinstance(term, Quotient) else None
-            multiple = _factor(tested, divided.terms) if divided else None
-            if divided is None or not multiple or multiple * term.divisor % count:
+            multiple = tested.coefficient(term)
+            if multiple:
+                p, q = _ratio(multiple, count)
+                yield _divided(p, q, known, self._sum_of_intervals(index * p - tested * q))
+            if not isinstance(term, Quotient):
                 continue
-            factor = multiple * term.divisor // count
-            if multiple > 0 and factor > 0:
-                others = (index - Affine(((term, count),))) * factor - (tested - divided * multiple)
-                low, high = self._sum_of_intervals(others)
-                low -= multiple * (term.divisor - 1)
-                return -(-(known[0] + low) // factor), (known[1] + high) // factor
-        return None, None
+            multiple = _factor(tested, term.index.terms) or 0
+            if multiple:
+                p, q = _ratio(multiple * term.divisor, count)
+                others = (index - Affine(((term, count),))) * p
+                low, high = self._sum_of_intervals(others - (tested - term.index * multiple) * q)
+                ends = sorted([0, -q * multiple * (term.divisor - 1)])
+                yield _divided(p, q, known, (low + ends[0], high + ends[1]))
 
     def _sum_of_intervals(self, index: Affine) -> tuple[int, int]:
         low = high = index.constant
@@ -120,6 +114,21 @@ class Facts:
         if low // term.divisor == high // term.divisor:
             return low % term.divisor, high % term.divisor
         return 0, term.divisor - 1
+
+
+def _ratio(of_tested: int, of_index: int) -> tuple[int, int]:
+    """The smallest p > 0 and q with `p * of_index = q * of_tested`."""
+    divisor = gcd(of_tested, of_index)
+    p, q = of_tested // divisor, of_index // divisor
+    return (p, q) if p > 0 else (-p, -q)
+
+
+def _divided(
+    p: int, q: int, known: tuple[int, int], difference: tuple[int, int]
+) -> tuple[int, int]:
+    """Bounds of an index, where `p * index` is `q` times something known plus a difference."""
+    ends = sorted([end * q for end in known])
+    return -(-(ends[0] + difference[0]) // p), (ends[1] + difference[1]) // p
 
 
 def _factor(index: Affine, terms: Terms) -> int | None:

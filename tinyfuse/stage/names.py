@@ -74,7 +74,8 @@ def identifier(text: str) -> str:
     """
     if not text.isascii():
         text = "".join(map(_transliterated, unicodedata.normalize("NFKD", text)))
-    text = _NOT_AN_IDENTIFIER.sub("_", text)
+    if not text.isidentifier():
+        text = _NOT_AN_IDENTIFIER.sub("_", text).strip("_")
     if not text or text[0].isdigit() or _RESERVED_START.match(text):
         return f"u_{text.lstrip('_')}".rstrip("_") or "u"
     return text

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Choices:
-    """Answers to "which of n?". Smaller answers mean simpler things, so that shrinking simplifies."""
+    """Answers to "which of n?". Smaller answers mean simpler things, for shrinking."""
 
     def below(self, n: int) -> int:
         """An integer from 0 to n - 1."""

@@ -19,7 +19,7 @@ def bits(array: np.ndarray) -> np.ndarray:
 
 
 def difference(expected: Any, actual: Any) -> str | None:
-    """How a result differs from the expected one in kind, dtype, shape or a bit; None if it doesn't.
+    """How a result differs from the expected one in kind, dtype, shape or a bit, or None.
 
     Numpy scalars, 0-d arrays and Python floats are different kinds. NaN is equal to NaN.
     """
@@ -29,7 +29,7 @@ def difference(expected: Any, actual: Any) -> str | None:
         return None if expected == actual else f"expected {expected!r}, found {actual!r}"
     expected, actual = np.asarray(expected), np.asarray(actual)
     if (expected.dtype, expected.shape) != (actual.dtype, actual.shape):
-        return f"expected {describe(expected.shape, expected.dtype)}, found {describe(actual.shape, actual.dtype)}"
+        return f"expected {_type(expected)}, found {_type(actual)}"
     return _first_element(expected, actual)
 
 
@@ -39,12 +39,18 @@ def _first_element(expected: np.ndarray, actual: np.ndarray) -> str | None:
     if not len(differing):
         return None
     index = tuple(differing[0].tolist())
-    digits = 2 * want.itemsize
+    both = [
+        f"{value[index]} (0x{pattern[index]:0{2 * pattern.itemsize}x})"
+        for value, pattern in ((expected, want), (actual, have))
+    ]
     return (
-        f"{describe(expected.shape, expected.dtype)} element {list(index)}:"
-        f" expected {expected[index]} (0x{want[index]:0{digits}x}), found {actual[index]} (0x{have[index]:0{digits}x});"
+        f"{_type(expected)} element {list(index)}: expected {both[0]}, found {both[1]};"
         f" {len(differing)} of {want.size} elements differ"
     )
+
+
+def _type(array: np.ndarray) -> str:
+    return describe(array.shape, array.dtype)
 
 
 def _kind(value: Any) -> str:

@@ -37,8 +37,8 @@ def _resolves(ufunc: np.ufunc, dtypes: Iterable[np.dtype]) -> bool:
 
 
 BINARY_OPERATORS = {
-    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//", "remainder": "%",
-    "power": "**", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<",
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//",
+    "remainder": "%", "power": "**", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<",
     "right_shift": ">>", "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=",
     "greater": ">", "greater_equal": ">=",
 }  # fmt: skip

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from tinyfuse.runtime.numerics import CompiledNumerics
 
 from tinyfuse.errors import CompilationError, ScheduleError
 from tinyfuse.graph.interpreter import interpret
@@ -26,6 +25,7 @@ from tinyfuse.loops.interpreter import interpret_loops
 from tinyfuse.loops.ir import Loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
+from tinyfuse.runtime.numerics import CompiledNumerics
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.interpreter import interpret_stages
@@ -70,7 +70,7 @@ def random(choices: Choices) -> ScheduleOf:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A way to compile: the schedule, flags for the compiler, into how many pieces loops are cut."""
+    """A way to compile: schedule, flags for the compiler, into how many pieces loops are cut."""
 
     name: str
     schedule_of: ScheduleOf

@@ -1,0 +1,165 @@
+"""The C text: what a person reads, what a compiler and pycparser accept."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pycparser import c_ast, c_parser
+
+from tests.graphs import GraphBuilder
+from tests.test_lower import PROGRAMS, column_sum, lowered, padded, softmax, stages_of
+from tinyfuse.emit.c import CModule, emit_c, emit_c_many
+from tinyfuse.emit.comments import count_text, safe, size_text
+from tinyfuse.graph.ir import Literal
+from tinyfuse.runtime.toolchain import find_compiler
+from tinyfuse.stage.build import build_stages
+
+WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fwrapv")
+
+
+def module_of(program: Any, fuse: bool = True) -> CModule:
+    return emit_c(lowered(stages_of(program), fuse))
+
+
+def kernels_of(text: str) -> str:
+    """The text from the first kernel's comment on."""
+    return text[text.index("// [") :]
+
+
+def parsed(text: str) -> c_ast.FileAST:
+    """The syntax tree of emitted C: pycparser knows no comments and no `__INT32_TYPE__`."""
+    text = re.sub(r"//[^\n]*", "", text)
+    return c_parser.CParser().parse(re.sub(r"__U?INT\d+_TYPE__", "int", text))
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_emitted_c_compiles_without_warnings_and_parses(program: Any, fuse: bool) -> None:
+    text = module_of(program, fuse).text
+    command = [*find_compiler().command, *WARNINGS, "-O1", "-fsyntax-only", "-x", "c", "-"]
+    result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    functions = [node for node in parsed(text).ext if isinstance(node, c_ast.FuncDef)]
+    assert functions[-1].decl.name == program.__name__
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_emitted_c_is_formatted(program: Any) -> None:
+    clang_format = Path(sys.executable).parent / "clang-format"
+    if not clang_format.exists():
+        pytest.skip("clang-format is not installed (extra: dev)")
+    style = Path(__file__).parent.parent / ".clang-format"
+    text = module_of(program).text
+    command = [clang_format, f"--style=file:{style}"]
+    result = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert result.stdout == text
+
+
+def test_several_programs_share_one_head() -> None:
+    module = emit_c_many([lowered(stages_of(program)) for program in PROGRAMS])
+    assert module.entries == tuple(program.__name__ for program in PROGRAMS)
+    assert module.text.count("typedef struct tf_pool tf_pool;") == 1
+    parsed(module.text)
+
+
+def test_only_calls_to_the_library_need_it() -> None:
+    assert not module_of(padded).uses_libm
+    build = GraphBuilder("growth")
+    grown = emit_c(lowered(build_stages(build.graph(build.op("exp", build.input("x", 4))))))
+    assert grown.uses_libm
+
+
+def test_a_row_sum_reads_like_c_by_hand() -> None:
+    build = GraphBuilder("rows")
+    loops = lowered(build_stages(build.graph(build.reduce("sum", build.input("x", 3, 10), 1))))
+    assert kernels_of(emit_c(loops).text) == (
+        "// [out] reads 120 B, writes 12 B, 30 operations\n"
+        "static void rows_out(const float *restrict x, float *restrict out) {\n"
+        "  for (long i = 0; i < 3; i++) {\n"
+        "    float out_acc = 0.0f;\n"
+        "    for (long k = 0; k < 10; k++)\n"
+        "      out_acc += x[10 * i + k];\n"
+        "    out[i] = out_acc;\n"
+        "  }\n"
+        "}\n"
+        "\n"
+        "int rows(void *const *arrays, void *scratch, const tf_pool *pool) {\n"
+        "  (void)scratch;\n"
+        "  (void)pool;\n"
+        "  float *x = arrays[0];\n"
+        "  float *out = arrays[1];\n"
+        "  rows_out(x, out);\n"
+        "  return 0;\n"
+        "}\n"
+    )
+
+
+def test_threads_reach_a_parallel_kernel_through_a_task() -> None:
+    build = GraphBuilder("twice")
+    x = build.input("x", 300, 100)
+    module = emit_c(lowered(build_stages(build.graph(build.op("add", x, x)))))
+    assert kernels_of(module.text) == (
+        "// [out] reads 117 KiB, writes 117 KiB, 30000 operations\n"
+        "static void twice_out(const float *restrict x, float *restrict out, long begin, long end) {\n"
+        "  for (long i = begin; i < end; i++)\n"
+        "    out[i] = x[i] + x[i];\n"
+        "}\n"
+        "\n"
+        "static void twice_out_task(void *const *buffers, long begin, long end) {\n"
+        "  twice_out(buffers[0], buffers[1], begin, end);\n"
+        "}\n"
+        "\n"
+        "int twice(void *const *arrays, void *scratch, const tf_pool *pool) {\n"
+        "  (void)scratch;\n"
+        "  float *x = arrays[0];\n"
+        "  float *out = arrays[1];\n"
+        "  tf_run(pool, twice_out_task, (void *[]){x, out}, 30000, 16384);\n"
+        "  return 0;\n"
+        "}\n"
+    )
+
+
+def test_kernels_hold_no_preprocessor_lines_attributes_or_globals() -> None:
+    for program in PROGRAMS:
+        text = kernels_of(module_of(program).text)
+        assert "#" not in text
+        assert "__attribute__" not in text
+        assert not re.search(r"^(?!static|int|//|[ }]|$)", text, re.MULTILINE)
+
+
+def test_an_output_without_elements_has_no_kernel() -> None:
+    build = GraphBuilder("nothing")
+    x = build.input("x", 0, 3)
+    loops = lowered(build_stages(build.graph(build.pad(x, Literal(x.dtype.type(1)), (0, 0), (0, 1)))))
+    assert loops.kernels == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("y = x + 1  # plain", "y = x + 1  # plain"),
+        ("y = x + \\", "y = x + \\ (line continues)"),
+        ("y = x  # what??/", "y = x  # what? ?/"),
+        ("y = x  # \u202e right to left", "y = x  # ? right to left"),
+        ("y = 'é'\x00", "y = 'é'?"),
+    ],
+)
+def test_user_text_cannot_leave_its_comment(line: str, shown: str) -> None:
+    assert safe(line) == shown
+
+
+def test_sizes_read_as_a_person_says_them() -> None:
+    assert [size_text(n) for n in (0, 512, 1024, 1536, 1 << 20, 3 << 30)] == [
+        *("0 B", "512 B", "1 KiB", "1.5 KiB", "1 MiB", "3 GiB")
+    ]
+    assert [count_text(n) for n in (0, 1, 2)] == ["0 operations", "1 operation", "2 operations"]
+
+
+@pytest.mark.parametrize("program", [softmax, column_sum])
+def test_the_same_program_gives_the_same_text(program: Any) -> None:
+    assert module_of(program).text == module_of(program).text
