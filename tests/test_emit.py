@@ -135,7 +135,9 @@ def test_kernels_hold_no_preprocessor_lines_attributes_or_globals() -> None:
 def test_an_output_without_elements_has_no_kernel() -> None:
     build = GraphBuilder("nothing")
     x = build.input("x", 0, 3)
-    loops = lowered(build_stages(build.graph(build.pad(x, Literal(x.dtype.type(1)), (0, 0), (0, 1)))))
+    loops = lowered(
+        build_stages(build.graph(build.pad(x, Literal(x.dtype.type(1)), (0, 0), (0, 1))))
+    )
     assert loops.kernels == ()
 
 

@@ -56,7 +56,9 @@ def padded(build: GraphBuilder) -> Graph:
 
 def joined(build: GraphBuilder) -> Graph:
     x, y = build.input("x", 3, 4), build.input("y", 2, 4)
-    both = build.concat(build.op("add", x, x), y, build.slice(x, (slice(0, 1), slice(None))), axis=0)
+    both = build.concat(
+        build.op("add", x, x), y, build.slice(x, (slice(0, 1), slice(None))), axis=0
+    )
     return build.graph(build.op("multiply", both, both), build.concat(x, x, axis=1))
 
 

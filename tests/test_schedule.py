@@ -29,7 +29,9 @@ def test_a_schedule_is_a_value() -> None:
     assert first == second
     assert hash(first) == hash(second)
     assert first != Schedule(stages)
-    assert Schedule(stages).inline(named(stages, "add")).store(named(stages, "add")) == Schedule(stages)
+    assert Schedule(stages).inline(named(stages, "add")).store(named(stages, "add")) == Schedule(
+        stages
+    )
 
 
 def test_a_schedule_prints_where_each_stage_is_computed() -> None:
@@ -95,7 +97,9 @@ def test_a_producer_computed_in_a_row_of_its_consumer() -> None:
     assert_same_bits(loops, stages)
 
 
-def refused(directive: Callable[[Schedule, Stages], Schedule], program: Callable, message: str) -> None:
+def refused(
+    directive: Callable[[Schedule, Stages], Schedule], program: Callable, message: str
+) -> None:
     stages = stages_of(program)
     with pytest.raises(ScheduleError) as caught:
         directive(Schedule(stages), stages)
@@ -148,10 +152,12 @@ def refused(directive: Callable[[Schedule, Stages], Schedule], program: Callable
             "split(out): the rounds of a tree cannot be split",
         ),
         (
-            lambda s, p: s.unroll(named(p, "square"), named(p, "square").axes[0])
-            .split(p.stages[1], p.stages[1].axes[0], 2)
-            .unroll(named(p, "out"), named(p, "out").reduce_axes[0])
-            .compute_at(named(p, "out_blocks"), named(p, "out"), named(p, "out").reduce_axes[0]),
+            lambda s, p: (
+                s.unroll(named(p, "square"), named(p, "square").axes[0])
+                .split(p.stages[1], p.stages[1].axes[0], 2)
+                .unroll(named(p, "out"), named(p, "out").reduce_axes[0])
+                .compute_at(named(p, "out_blocks"), named(p, "out"), named(p, "out").reduce_axes[0])
+            ),
             long_sum,
             "compute_at(out_blocks): out_blocks is computed at out inside its rounds, which combine"
             " it in place",

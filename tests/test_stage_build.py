@@ -87,12 +87,22 @@ stages product(a: float32[3, 4], b: float32[4, 5])
 
 
 def test_long_contractions_are_chains_of_4096():
+    g = GraphBuilder("long")
+    a, b = g.input("a", 2, 5000), g.input("b", 5000, 3)
+    assert text(g.graph(g.contract("ij,jk->ik", a, b, via="matmul"))) == """\
+stages long(a: float32[2, 5000], b: float32[5000, 3])
+  out_blocks[block < 2, i < 2, j < 3]: float32 = serial fma over r < 4096 where 4096 * block + r < 5000 of a[i, 4096 * block + r] * b[4096 * block + r, j], from 0.0
+  out[i < 2, j < 3]: float32 = pairwise add over block < 2 of out_blocks[block, i, j]
+  return out"""
+
+
+def test_dot_products_have_lanes():
     g = GraphBuilder("dot")
-    a, b = g.input("x", 5000), g.input("y", 5000)
+    a, b = g.input("x", 90), g.input("y", 90)
     assert text(g.graph(g.contract("i,i->", a, b, via="dot"))) == """\
-stages dot(x: float32[5000], y: float32[5000])
-  out_blocks[b < 2]: float32 = serial fma over r < 4096 where 4096 * b + r < 5000 of x[4096 * b + r] * y[4096 * b + r], from 0.0
-  out: float32 = pairwise add over b < 2 of out_blocks[b]
+stages dot(x: float32[90], y: float32[90])
+  out_lanes[l < 64]: float32 = serial fma over s < 2 where 64 * s + l < 90 of x[64 * s + l] * y[64 * s + l], from 0.0
+  out: float32 = halving add over l < 64 of out_lanes[l]
   return out"""
 
 

@@ -140,6 +140,9 @@ class Kernel:
     sources: tuple[Source, ...] = ()
     grain: int = 1
 
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}: {', '.join(self.stages)}>"
+
     @property
     def parallel(self) -> For | None:
         """The loop that threads share, where there is one."""

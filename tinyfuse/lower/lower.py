@@ -10,17 +10,13 @@ there, so that the test is decided in each part; where the loop is further out, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
 from tinyfuse.loops.ir import (
     Alloc,
-    Block,
     Buffer,
     For,
-    If,
     Kernel,
     LoopKind,
     Loops,
@@ -32,17 +28,17 @@ from tinyfuse.lower.bounds import Range, changes, excluded, image, whole
 from tinyfuse.lower.collapse import collapse
 from tinyfuse.lower.grain import grain
 from tinyfuse.lower.hoist import hoist
+from tinyfuse.lower.pieces import Piece, assembled, choices, parts, run
 from tinyfuse.lower.point import Point
 from tinyfuse.lower.reads import Reads, reads_of
 from tinyfuse.lower.scratch import plan_scratch
+from tinyfuse.lower.storage import Names, Storage
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.schedule import Loop, Schedule
-from tinyfuse.stage.expr import Const, IndexTest, Load, Op
-from tinyfuse.stage.index import Affine, Axis, IndexLike, affine, flat_index
+from tinyfuse.stage.expr import Const, Load, Op
+from tinyfuse.stage.index import Affine, Axis, IndexLike, affine
 from tinyfuse.stage.ir import Order, Stage
 
-# A loop whose tests change more often than this is not cut: its tests run.
-MAX_PIECES = 8
 # Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
 STACK_LIMIT = 1 << 18
 
@@ -55,53 +51,6 @@ def lower(schedule: Schedule, machine: Machine) -> Loops:
     return _Lowering(schedule, machine).program()
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """Where a region of a stage lies: element `origin` is first, the last axis is contiguous."""
-
-    buffer: Buffer
-    origin: tuple[Affine, ...]
-    extents: tuple[int, ...]
-
-    def position(self, indices: Sequence[Affine]) -> Affine:
-        return flat_index(
-            [i - start for i, start in zip(indices, self.origin, strict=True)], self.extents
-        )
-
-    def load(self, indices: Sequence[Affine]) -> Load:
-        return Load(self.buffer, (self.position(indices),))
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A run of steps of a loop, first <= counter < stop; `variable` is None for a single step.
-
-    test: the variable of a loop further out whose value decides whether this piece runs.
-    """
-
-    range: Range
-    first: int
-    stop: int
-    variable: Axis | None = None
-    test: Axis | None = None
-
-
-class _Names:
-    """Names of loop variables and locals, unique within the nest around them."""
-
-    def __init__(self, reserved: set[str]):
-        self.reserved = reserved
-        self.active: list[str] = []
-
-    def fresh(self, base: str) -> str:
-        name, count = base, 0
-        while name in self.active or name in self.reserved:
-            count += 1
-            name = f"{base}_{count}"
-        self.active.append(name)
-        return name
-
-
 class _Lowering:
     def __init__(self, schedule: Schedule, machine: Machine):
         self.schedule, self.machine = schedule, machine
@@ -112,7 +61,7 @@ class _Lowering:
         # An inlined stage names a local, a stored one its buffer.
         self.stored = [s for s in self.stages.stages if not schedule[s].inlined]
         self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
-        self.names = _Names(self.reserved)
+        self.names = Names(self.reserved)
         self.loop_stack: list[Axis] = []
 
     def program(self) -> Loops:
@@ -159,7 +108,7 @@ class _Lowering:
         return buffer
 
     def _kernel(self, stage: Stage) -> Kernel:
-        self.names = _Names(self.reserved)
+        self.names = Names(self.reserved)
         body = hoist(collapse(self._produce(stage, {axis: whole(axis) for axis in stage.axes})))
         computed = self._computed(stage)
         sources = tuple(dict.fromkeys(source for s in computed for source in s.sources))
@@ -318,26 +267,24 @@ class _Lowering:
                 self.loop_stack.pop()
             bodies.append(body)
         del self.names.active[mark:]
-        return _assembled(loop, pieces, bodies)
+        return assembled(loop, pieces, bodies)
 
-    def _pieces(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[_Piece]:
+    def _pieces(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[Piece]:
         """Cut a loop into runs of steps of one extent, with every test decided that can be."""
         range_ = ranges[loop.axis]
         if loop.step > 1:
             return self._steps(loop, range_)
         if loop.kind is LoopKind.UNROLL:
-            return [_Piece(Range(range_.base + s, 1), s, s + 1) for s in range(range_.extent)]
+            return [Piece(Range(range_.base + s, 1), s, s + 1) for s in range(range_.extent)]
         cuts = [] if bare else self._cuts(stage, loop.axis, ranges)
         if range_.base.is_constant:
             name = self.names.fresh(loop.axis.name) if range_.extent > 1 else ""
             start = range_.base.constant
-            return [
-                _run(name, low, high) for low, high in _parts(start, start + range_.extent, cuts)
-            ]
+            return [run(name, low, high) for low, high in parts(start, start + range_.extent, cuts)]
         if range_.extent == 1:
-            return _choices(range_.base, cuts)
+            return choices(range_.base, cuts)
         variable = Axis(self.names.fresh(loop.axis.name), range_.extent)
-        return [_Piece(Range(range_.base + variable, 1), 0, range_.extent, variable)]
+        return [Piece(Range(range_.base + variable, 1), 0, range_.extent, variable)]
 
     def _cuts(self, stage: Stage, axis: Axis, ranges: Ranges) -> list[int]:
         """Where along an axis the conditions in the stage's body change."""
@@ -349,17 +296,17 @@ class _Lowering:
             for cut in changes(test, axis, ranges)
         ]
 
-    def _steps(self, loop: Loop, range_: Range) -> list[_Piece]:
+    def _steps(self, loop: Loop, range_: Range) -> list[Piece]:
         count, tail = divmod(range_.extent, loop.step)
         pieces = []
         if count > 1:
             variable = Axis(self.names.fresh(f"{loop.axis.name}_outer"), count)
             main = Range(range_.base + affine(variable) * loop.step, loop.step)
-            pieces.append(_Piece(main, 0, count, variable))
+            pieces.append(Piece(main, 0, count, variable))
         elif count:
-            pieces.append(_Piece(Range(range_.base, loop.step), 0, 1))
+            pieces.append(Piece(Range(range_.base, loop.step), 0, 1))
         if tail:
-            pieces.append(_Piece(Range(range_.base + count * loop.step, tail), count, count + 1))
+            pieces.append(Piece(Range(range_.base + count * loop.step, tail), count, count + 1))
         return pieces
 
     # --- stages computed inside a loop of another -------------------------------------------------
@@ -403,63 +350,6 @@ def _size(stage: Stage) -> int:
     for extent in stage.shape:
         size *= extent
     return size
-
-
-def _parts(low: int, high: int, cuts: Sequence[int]) -> list[tuple[int, int]]:
-    """[low, high) cut at the places inside it, unless there are too many."""
-    inside = sorted({cut for cut in cuts if low < cut < high})
-    edges = [low, *(inside if len(inside) < MAX_PIECES else []), high]
-    return list(pairwise(edges)) if low < high else []
-
-
-def _run(name: str, start: int, stop: int) -> _Piece:
-    if stop - start == 1:
-        return _Piece(Range(affine(start), 1), start, stop)
-    variable = Axis(name, stop - start, start)
-    return _Piece(Range(affine(variable), 1), start, stop, variable)
-
-
-def _choices(position: Affine, cuts: Sequence[int]) -> list[_Piece]:
-    """A single position that moves with an outer loop: a piece for each part of its values."""
-    variable, offset = position.terms[0][0], position.constant
-    if len(position.terms) > 1 or not isinstance(variable, Axis) or position.terms[0][1] != 1:
-        return [_Piece(Range(position, 1), 0, 1)]
-    low, high = position.interval()
-    parts = _parts(low, high + 1, cuts)
-    if len(parts) == 1:
-        return [_Piece(Range(position, 1), 0, 1)]
-    pieces = [_run(variable.name, start - offset, stop - offset) for start, stop in parts]
-    return [
-        _Piece(Range(piece.range.base + offset, 1), piece.first, piece.stop, test=variable)
-        for piece in pieces
-    ]
-
-
-def _assembled(loop: Loop, pieces: list[_Piece], bodies: list[list[Statement]]) -> list[Statement]:
-    """The statements of all pieces, each in the loop or behind the test that it needs."""
-    if pieces and pieces[0].test:
-        return _choice(affine(pieces[0].test), pieces, bodies)
-    if loop.kind is LoopKind.PARALLEL and len(pieces) > 1:  # threads share all pieces
-        name = next((piece.variable.name for piece in pieces if piece.variable), loop.axis.name)
-        variable = Axis(name, pieces[-1].stop - pieces[0].first, pieces[0].first)
-        return [For(variable, loop.kind, tuple(_choice(affine(variable), pieces, bodies)))]
-    statements: list[Statement] = []
-    for piece, body in zip(pieces, bodies, strict=True):
-        if piece.variable and body:
-            body = [For(piece.variable, loop.kind, tuple(body))]
-        elif len(pieces) > 1 and any(isinstance(statement, Alloc) for statement in body):
-            body = [Block(tuple(body))]
-        statements += body
-    return statements
-
-
-def _choice(
-    counter: Affine, pieces: list[_Piece], bodies: list[list[Statement]]
-) -> list[Statement]:
-    body = bodies[-1]
-    for piece, part in reversed(list(zip(pieces[:-1], bodies[:-1], strict=True))):
-        body = [If(IndexTest(counter, None, piece.stop), tuple(part), tuple(body))]
-    return body
 
 
 def _rounds(order: Order, length: int) -> list[tuple[int, int, int]]:

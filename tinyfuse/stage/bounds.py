@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 
@@ -68,11 +68,15 @@ class Facts:
 
     def interval(self, index: Affine) -> tuple[int, int]:
         """(smallest, largest) value that an index can have."""
-        low, high = self._sum_of_intervals(index)
+        low, high = self._summed(index, self.interval)
         for terms, known in self.sums.items():
             for first, last in self._bounds(index, Affine(terms), known):
                 low, high = max(low, first), min(high, last)
         return low, high
+
+    def _by_axes(self, index: Affine) -> tuple[int, int]:
+        """The same, from what is known about axes alone."""
+        return self._summed(index, self._by_axes)
 
     def _bounds(
         self, index: Affine, tested: Affine, known: tuple[int, int]
@@ -87,28 +91,28 @@ class Facts:
             multiple = tested.coefficient(term)
             if multiple:
                 p, q = _ratio(multiple, count)
-                yield _divided(p, q, known, self._sum_of_intervals(index * p - tested * q))
+                yield _divided(p, q, known, self._by_axes(index * p - tested * q))
             if not isinstance(term, Quotient):
                 continue
             multiple = _factor(tested, term.index.terms) or 0
             if multiple:
                 p, q = _ratio(multiple * term.divisor, count)
                 others = (index - Affine(((term, count),))) * p
-                low, high = self._sum_of_intervals(others - (tested - term.index * multiple) * q)
+                low, high = self._by_axes(others - (tested - term.index * multiple) * q)
                 ends = sorted([0, -q * multiple * (term.divisor - 1)])
                 yield _divided(p, q, known, (low + ends[0], high + ends[1]))
 
-    def _sum_of_intervals(self, index: Affine) -> tuple[int, int]:
+    def _summed(self, index: Affine, inner: Callable[[Affine], tuple[int, int]]) -> tuple[int, int]:
         low = high = index.constant
         for term, coefficient in index.terms:
-            ends = sorted([end * coefficient for end in self._term(term)])
+            ends = sorted([end * coefficient for end in self._term(term, inner)])
             low, high = low + ends[0], high + ends[1]
         return low, high
 
-    def _term(self, term: Term) -> tuple[int, int]:
+    def _term(self, term: Term, inner: Callable[[Affine], tuple[int, int]]) -> tuple[int, int]:
         if isinstance(term, Axis):
             return self.axes.get(term, term.interval())
-        low, high = self.interval(term.index)
+        low, high = inner(term.index)
         if isinstance(term, Quotient):
             return low // term.divisor, high // term.divisor
         if low // term.divisor == high // term.divisor:

@@ -25,7 +25,6 @@ NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
 _COMPARISONS = (
     np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
 )  # fmt: skip
-_POWERS = (np.power, np.float_power)
 
 # ufuncs that work on whole axes, and numpy's ufuncs that no one equation computes.
 COMPOSED_UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
@@ -92,7 +91,7 @@ def apply(
         loop = resolve(ufunc, kinds)
     else:
         loop = resolve(ufunc, kinds, None if dtype is None else np.dtype(dtype), casting)
-    if ufunc in _POWERS:
+    if ufunc is np.power:
         shortcut = _power(values, loop)
         if shortcut is not None:
             return shortcut
@@ -175,6 +174,8 @@ def _power(values: list[Any], loop: Loop) -> Tracer | None:
     base, exponent = values
     value = exponent.value if type(exponent) is Literal else exponent
     if type(exponent) in (int, float, Literal):
+        if type(value) is int and loop.operands[1].kind in "iu":
+            value = loop.operands[1].type(value)  # OverflowError for -1 as uint8
         if loop.operands[1].kind in "iu" and value < 0:
             raise errors.NegativePowerError(NEGATIVE_POWER)
         return _constant_power(base, value, loop) if type(base) not in _NUMBERS else None
@@ -231,6 +232,15 @@ def _binary(ufunc: np.ufunc, reflected: bool = False) -> Callable[[Tracer, Any],
     return method
 
 
+def _power_operator(self: Tracer, other: Any, modulo: Any = None) -> Any:
+    if type(other) is int and other == 2 and not self._scalar:
+        return operate(apply, np.square, (self,))  # of bool gives int8, unlike np.power
+    return _power_of(self, other)
+
+
+_power_of = _binary(np.power)
+
+
 def _declines(other: Any) -> bool:
     """Whether the other operand asks numpy's arrays to leave the operation to it."""
     kind = type(other)
@@ -280,6 +290,7 @@ for _name, _sign, _ufunc in _OPERATORS:
     setattr(Tracer, f"__{_name}__", _binary(_ufunc))
     setattr(Tracer, f"__r{_name}__", _binary(_ufunc, reflected=True))
     setattr(Tracer, f"__i{_name}__", _in_place(_name, _sign))
+Tracer.__pow__ = _power_operator  # type: ignore[attr-defined]
 Tracer.__divmod__ = _binary(np.divmod)  # type: ignore[attr-defined]
 Tracer.__rdivmod__ = _binary(np.divmod, reflected=True)  # type: ignore[attr-defined]
 for _name, _ufunc in zip(("eq", "ne", "lt", "le", "gt", "ge"), _COMPARISONS, strict=True):

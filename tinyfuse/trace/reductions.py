@@ -12,7 +12,7 @@ from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64, INT64
 from tinyfuse.trace.axes import normalize_axis_index, reduced_axes
 from tinyfuse.trace.dispatch import as_method, listed, no_output_array
 from tinyfuse.trace.elementwise import REDUCTIONS, apply
-from tinyfuse.trace.operations import cast, copy, filled, insert_axes, reduce, reshape, size_of, traced
+from tinyfuse.trace.operations import cast, copy, filled, insert_axes, reduce, reshape, size_of, traced, type_text
 from tinyfuse.trace.tracer import Tracer
 
 _NOT_GIVEN: Any = np._NoValue
@@ -102,15 +102,12 @@ def _extreme(
         return _with_initial(op, ufunc, x, axes, _keepdims(keepdims), initial)
     if not axes:
         return _over_no_axes(x)
-    kept = tuple([extent for at, extent in enumerate(x.shape) if at not in axes])
-    if all(x.shape[at] for at in axes):
-        return reduce(op, x, axes, x.dtype, _keepdims(keepdims))
-    if size_of(kept):
+    if not all(x.shape[at] for at in axes):
         raise errors.InvalidArgumentError(
-            f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
+            f"zero-size array to reduction operation {ufunc.__name__} which has no identity: "
+            f"{type_text(x)}"
         )
-    nothing = filled(kept, x.dtype.type(0))
-    return insert_axes(nothing, axes) if _keepdims(keepdims) else nothing
+    return reduce(op, x, axes, x.dtype, _keepdims(keepdims))
 
 
 def _with_initial(
@@ -282,7 +279,13 @@ def var(
 def std(a: Any, *args: Any, **kwargs: Any) -> Tracer:
     """`var` and its arguments, and the square root."""
     variance = var(a, *args, **kwargs)
-    deviation = cast(apply(np.sqrt, (variance,)), variance.dtype)
+    root = apply(np.sqrt, (variance,))
+    if not variance._scalar and not np.can_cast(root.dtype, variance.dtype, "same_kind"):
+        raise errors.DtypeError(
+            f"Cannot cast ufunc 'sqrt' output from {root.dtype!r} to {variance.dtype!r} with casting "
+            "rule 'same_kind'"
+        )
+    deviation = cast(root, variance.dtype)
     deviation._scalar = variance._scalar
     return deviation
 

@@ -1,0 +1,85 @@
+"""A loop cut into runs of steps: where tests change, and where the last step is shorter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tinyfuse.loops.ir import Alloc, Block, For, If, LoopKind, Statement
+from tinyfuse.lower.bounds import Range
+from tinyfuse.schedule.schedule import Loop
+from tinyfuse.stage.expr import IndexTest
+from tinyfuse.stage.index import Affine, Axis, affine
+
+# A loop whose tests change more often than this is not cut: its tests run.
+MAX_PIECES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of steps of a loop, first <= counter < stop; `variable` is None for a single step.
+
+    test: the variable of a loop further out whose value decides whether this piece runs.
+    """
+
+    range: Range
+    first: int
+    stop: int
+    variable: Axis | None = None
+    test: Axis | None = None
+
+
+def parts(low: int, high: int, cuts: Sequence[int]) -> list[tuple[int, int]]:
+    """[low, high) cut at the places inside it, unless there are too many."""
+    inside = sorted({cut for cut in cuts if low < cut < high})
+    edges = [low, *(inside if len(inside) < MAX_PIECES else []), high]
+    return list(pairwise(edges)) if low < high else []
+
+
+def run(name: str, start: int, stop: int) -> Piece:
+    if stop - start == 1:
+        return Piece(Range(affine(start), 1), start, stop)
+    variable = Axis(name, stop - start, start)
+    return Piece(Range(affine(variable), 1), start, stop, variable)
+
+
+def choices(position: Affine, cuts: Sequence[int]) -> list[Piece]:
+    """A single position that moves with an outer loop: a piece for each part of its values."""
+    variable, offset = position.terms[0][0], position.constant
+    if len(position.terms) > 1 or not isinstance(variable, Axis) or position.terms[0][1] != 1:
+        return [Piece(Range(position, 1), 0, 1)]
+    low, high = position.interval()
+    between = parts(low, high + 1, cuts)
+    if len(between) == 1:
+        return [Piece(Range(position, 1), 0, 1)]
+    pieces = [run(variable.name, start - offset, stop - offset) for start, stop in between]
+    return [
+        Piece(Range(piece.range.base + offset, 1), piece.first, piece.stop, test=variable)
+        for piece in pieces
+    ]
+
+
+def assembled(loop: Loop, pieces: list[Piece], bodies: list[list[Statement]]) -> list[Statement]:
+    """The statements of all pieces, each in the loop or behind the test that it needs."""
+    if pieces and pieces[0].test:
+        return _choice(affine(pieces[0].test), pieces, bodies)
+    if loop.kind is LoopKind.PARALLEL and len(pieces) > 1:  # threads share all pieces
+        name = next((piece.variable.name for piece in pieces if piece.variable), loop.axis.name)
+        variable = Axis(name, pieces[-1].stop - pieces[0].first, pieces[0].first)
+        return [For(variable, loop.kind, tuple(_choice(affine(variable), pieces, bodies)))]
+    statements: list[Statement] = []
+    for piece, body in zip(pieces, bodies, strict=True):
+        if piece.variable and body:
+            body = [For(piece.variable, loop.kind, tuple(body))]
+        elif len(pieces) > 1 and any(isinstance(statement, Alloc) for statement in body):
+            body = [Block(tuple(body))]
+        statements += body
+    return statements
+
+
+def _choice(counter: Affine, pieces: list[Piece], bodies: list[list[Statement]]) -> list[Statement]:
+    body = bodies[-1]
+    for piece, part in reversed(list(zip(pieces[:-1], bodies[:-1], strict=True))):
+        body = [If(IndexTest(counter, None, piece.stop), tuple(part), tuple(body))]
+    return body
