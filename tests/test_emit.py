@@ -105,7 +105,8 @@ def test_threads_reach_a_parallel_kernel_through_a_task() -> None:
     module = emit_c(lowered(build_stages(build.graph(build.op("add", x, x)))))
     assert kernels_of(module.text) == (
         "// [out] reads 117 KiB, writes 117 KiB, 30000 operations\n"
-        "static void twice_out(const float *restrict x, float *restrict out, long begin, long end) {\n"
+        "static void twice_out("
+        "const float *restrict x, float *restrict out, long begin, long end) {\n"
         "  for (long i = begin; i < end; i++)\n"
         "    out[i] = x[i] + x[i];\n"
         "}\n"

@@ -56,10 +56,14 @@ def _leaf(leaf: Affine) -> Traced:
 def _grown(inner: st.SearchStrategy[Traced]) -> st.SearchStrategy[Traced]:
     return st.one_of(
         st.tuples(inner, inner).map(
-            lambda t: Traced(t[0].index + t[1].index, lambda at: t[0].meaning(at) + t[1].meaning(at))
+            lambda t: Traced(
+                t[0].index + t[1].index, lambda at: t[0].meaning(at) + t[1].meaning(at)
+            )
         ),
         st.tuples(inner, inner).map(
-            lambda t: Traced(t[0].index - t[1].index, lambda at: t[0].meaning(at) - t[1].meaning(at))
+            lambda t: Traced(
+                t[0].index - t[1].index, lambda at: t[0].meaning(at) - t[1].meaning(at)
+            )
         ),
         st.tuples(inner, small).map(
             lambda t: Traced(t[0].index * t[1], lambda at: t[0].meaning(at) * t[1])
@@ -170,7 +174,10 @@ def test_text_of_simplified_indices(index, text):
 
 
 def test_text_with_other_names():
-    assert index_text((N + I) // 7 + I * 3, {N: "row", I: "column"}) == "(row + column) / 7 + 3 * column"
+    assert (
+        index_text((N + I) // 7 + I * 3, {N: "row", I: "column"})
+        == "(row + column) / 7 + 3 * column"
+    )
 
 
 def test_axes_are_found_inside_divisions_in_order_of_appearance():

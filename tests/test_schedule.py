@@ -70,7 +70,7 @@ def test_parallel_and_unrolled_loops_keep_the_bits() -> None:
         schedule = schedule.unroll(stage, stage.axes[0])
     loops = lower(schedule, REFERENCE)
     kinds = [
-        [s.kind for s in walk_statements(kernel.body) if isinstance(s, For)][0]
+        next(s.kind for s in walk_statements(kernel.body) if isinstance(s, For))
         for kernel in loops.kernels
     ]
     assert kinds == [LoopKind.PARALLEL] * 6
@@ -127,14 +127,18 @@ def refused(
         (
             lambda s, p: s.parallel(p.stages[0], p.stages[0].reduce_axes[0]),
             product,
-            "parallel(matmul, k): only the outermost loop over independent elements can be shared"
-            " by threads",
+            (
+                "parallel(matmul, k): only the outermost loop over independent elements can be shared"
+                " by threads"
+            ),
         ),
         (
             lambda s, p: s.vectorize(p.stages[0], p.stages[0].reduce_axes[0]),
             product,
-            "vectorize(matmul, k): only the innermost loop over independent elements can be"
-            " vectorized",
+            (
+                "vectorize(matmul, k): only the innermost loop over independent elements can be"
+                " vectorized"
+            ),
         ),
         (
             lambda s, p: s.split(p.stages[0], p.stages[0].axes[0], 0),
@@ -159,8 +163,10 @@ def refused(
                 .compute_at(named(p, "out_blocks"), named(p, "out"), named(p, "out").reduce_axes[0])
             ),
             long_sum,
-            "compute_at(out_blocks): out_blocks is computed at out inside its rounds, which combine"
-            " it in place",
+            (
+                "compute_at(out_blocks): out_blocks is computed at out inside its rounds, which combine"
+                " it in place"
+            ),
         ),
     ],
 )

@@ -47,7 +47,9 @@ def test_every_reserved_word_is_an_identifier_that_is_not_handed_out():
     assert all(names.fresh(word) == f"{word}_1" for word in sorted(RESERVED))
 
 
-@pytest.mark.parametrize("word", ["int", "restrict", "exp", "y0", "j1f", "gamma", "main", "NULL", "pool", "int8_t"])
+@pytest.mark.parametrize(
+    "word", ["int", "restrict", "exp", "y0", "j1f", "gamma", "main", "NULL", "pool", "int8_t"]
+)
 def test_words_that_mean_something_in_c_are_reserved(word):
     assert word in RESERVED
 
@@ -120,7 +122,9 @@ def test_names_of_users_come_before_names_of_operations():
 def test_gcc_takes_the_names_that_users_could_choose():
     words = [*keyword.kwlist, *dir(__builtins__), *sorted(RESERVED), "α", "_", "__init__", "tf_x"]
     names = Names()
-    declared = "".join([f"  double {names.fresh(word)} = 0;\n" for word in words if word.isidentifier()])
+    declared = "".join(
+        [f"  double {names.fresh(word)} = 0;\n" for word in words if word.isidentifier()]
+    )
     text = f"#include <math.h>\n#include <stdlib.h>\nvoid f(void) {{\n{declared}}}\n"
     command = ["gcc", "-std=c11", "-Wshadow", "-Werror", "-Wno-unused", "-fsyntax-only", "-xc", "-"]
     result = subprocess.run(command, input=text, capture_output=True, text=True)

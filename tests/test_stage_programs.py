@@ -61,7 +61,9 @@ def test_reductions_along_several_axes(op, shape, axes):
 
 
 @pytest.mark.parametrize(("op", "empty"), [("sum", 0), ("prod", 1), ("any", 0), ("all", 1)])
-@pytest.mark.parametrize(("shape", "axes"), [((0,), (0,)), ((3, 0), (1,)), ((0, 3), (1,)), ((0, 3), (0, 1))])
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((0,), (0,)), ((3, 0), (1,)), ((0, 3), (1,)), ((0, 3), (0, 1))]
+)
 def test_reductions_of_nothing_give_the_start_value(op, empty, shape, axes):
     g = GraphBuilder()
     x = g.input("x", *shape, dtype="bool")
@@ -228,7 +230,13 @@ def _broadcast(draw: st.DrawFn, g: GraphBuilder, x: Var) -> Var:
 
 
 def _slice(draw: st.DrawFn, g: GraphBuilder, x: Var) -> Var:
-    choices = [slice(None), slice(None, None, -1), slice(1, None, 2), slice(-1, None, -2), slice(0, 1)]
+    choices = [
+        slice(None),
+        slice(None, None, -1),
+        slice(1, None, 2),
+        slice(-1, None, -2),
+        slice(0, 1),
+    ]
     return g.slice(x, [draw(st.sampled_from(choices)) for _ in x.shape])
 
 
@@ -273,7 +281,18 @@ def _contract(draw: st.DrawFn, g: GraphBuilder, x: Var) -> Var:
     return g.contract(f"{labels},{labels}->{out}", x, x)
 
 
-STEPS = [_unary, _binary, _transpose, _reshape, _broadcast, _slice, _windows, _pad, _concat, _reduce]
+STEPS = [
+    _unary,
+    _binary,
+    _transpose,
+    _reshape,
+    _broadcast,
+    _slice,
+    _windows,
+    _pad,
+    _concat,
+    _reduce,
+]
 STEPS += [_argmax, _contract]
 
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from tinyfuse import config as _config  # first: it sets up logging
-from tinyfuse.api import (
-    Compiled,
-    Lowered,
-    ShapeDtypeStruct,
-    Traced,
-    cache_info,
-    disable_jit,
-    jit,
-    make_graph,
-)
+from tinyfuse.api import ShapeDtypeStruct, cache_info, disable_jit, jit, make_graph
 from tinyfuse.errors import TinyfuseError
-from tinyfuse.runtime.pool import num_threads, set_num_threads
+
+if TYPE_CHECKING:
+    from tinyfuse import errors, testing
+    from tinyfuse.compilation import Compiled, Lowered, Traced
+    from tinyfuse.runtime.pool import num_threads, set_num_threads
 
 __version__ = "0.1.0"
 
@@ -36,13 +31,21 @@ __all__ = [
     "testing",
 ]
 
+# Public names that are imported when they are first asked for, and the modules that they are in.
+_LATER = {
+    "Compiled": "tinyfuse.compilation",
+    "Lowered": "tinyfuse.compilation",
+    "Traced": "tinyfuse.compilation",
+    "num_threads": "tinyfuse.runtime.pool",
+    "set_num_threads": "tinyfuse.runtime.pool",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """`tinyfuse.testing` and other modules, imported when they are first asked for."""
-    if name in ("testing",):
-        import importlib
-
-        return importlib.import_module(f"tinyfuse.{name}")
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
+    if name == "testing":
+        return importlib.import_module("tinyfuse.testing")
     raise AttributeError(f"module 'tinyfuse' has no attribute {name!r}")
 
 

@@ -1,61 +1,39 @@
-"""The stages of compiling a function, as objects to look at: Traced, Lowered, Compiled (as in JAX)."""
+"""The stages of compiling a function, as objects to look at, named as in JAX."""
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from tinyfuse import config
+from tinyfuse.config import compile_log as log
+from tinyfuse.dtypes import FLOAT64
 from tinyfuse.emit.c import CModule, emit_c
 from tinyfuse.errors import SignatureMismatchError
-from tinyfuse.dtypes import FLOAT64
-from tinyfuse.executable import Executable, Program, Site, Stale, plan_outputs
+from tinyfuse.executable import Executable, Program, Site, plan_outputs
 from tinyfuse.graph.ir import Graph
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.graph.verifier import verify_graph
-from tinyfuse.loops.ir import Cost, Kernel, Loops
+from tinyfuse.jitted import Function, Options
+from tinyfuse.loops.ir import Cost, Kernel
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import Machine, host
 from tinyfuse.runtime.build import build
-from tinyfuse.parameters import Parameters
 from tinyfuse.runtime.library import Entry, load
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.printer import schedule_text
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.signature import Call, Signature, differences, signature_of, take_apart
+from tinyfuse.signature import Call, Signature, StaleError, differences, signature_of, take_apart
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.printer import stages_text
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.trace import trace
-
-log = logging.getLogger("tinyfuse.compile")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How `jit` compiles: see there."""
-
-    fuse: bool = True
-    threads: int | None = None
-    schedule: Callable[[Stages], Schedule] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A Python function with all that decides what becomes of it."""
-
-    function: Callable[..., Any]
-    name: str
-    parameters: Parameters
-    options: Options
 
 
 class Traced:
@@ -154,7 +132,7 @@ class Lowered:
 
     def unfused(self) -> Lowered:
         """The same function with every stage stored: with the same result, bit for bit."""
-        return Lowered(self.traced, replace(self.options, fuse=False, schedule=None))
+        return Lowered(self.traced, self.options._replace(fuse=False, schedule=None))
 
     def compile(self) -> Compiled:
         """Build the C, or find it in the disk cache.
@@ -207,8 +185,10 @@ class Compiled:
             executable = self._executables[call.key] = self.executable(call, _ignore)
         try:
             return executable(call.values)
-        except Stale as stale:
-            raise SignatureMismatchError(f"{traced.name} was compiled for other arrays: {stale}") from None
+        except StaleError as stale:
+            raise SignatureMismatchError(
+                f"{traced.name} was compiled for other arrays: {stale}"
+            ) from None
 
     def _require(self, given: Signature) -> None:
         traced = self.lowered.traced
@@ -224,7 +204,7 @@ class Compiled:
         lowered, specs = self.lowered, self.lowered.traced.signature.specs
         dynamic = [at for at, spec in enumerate(specs) if spec.kind != "static"]
         places = tuple([call.places[at] for at in dynamic])
-        foreign = not all([getattr(call.leaves[at], "dtype", FLOAT64).isnative for at in dynamic])
+        swapped = not all(getattr(call.leaves[at], "dtype", FLOAT64).isnative for at in dynamic)
         program = Program(
             lowered.traced.trace,
             lowered.plan,
@@ -232,7 +212,7 @@ class Compiled:
             lowered.scratch_bytes,
             lowered.options.threads,
         )
-        site = Site(places, len(call.values), foreign, copied)
+        site = Site(places, len(call.values), swapped, copied)
         return Executable(program, site, lowered.traced.signature)
 
     def as_text(self, level: str = "c") -> str:

@@ -13,6 +13,8 @@ import warnings
 
 LOG_TOPICS = ("compile", "cache")
 
+compile_log = logging.getLogger("tinyfuse.compile")
+
 verify = os.environ.get("TINYFUSE_VERIFY", "") not in ("", "0")
 
 

@@ -14,28 +14,28 @@ from typing import Any
 import numpy as np
 
 from tinyfuse.dtypes import describe
+from tinyfuse.graph.interpreter import VIEWS as NUMPY_VIEWS
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
-from tinyfuse.graph.interpreter import VIEWS as VIEW_FUNCTIONS
 from tinyfuse.graph.primitives import broadcast, reshape, slice_, transpose, windows
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.runtime.library import Entry, scratch
-from tinyfuse.signature import Signature
+from tinyfuse.signature import Signature, StaleError
 from tinyfuse.trace import Captured, OutputSpec, Trace
 from tinyfuse.tree import LEAF
 
 VIEWS = frozenset((broadcast, reshape, transpose, slice_, windows))
 
-ALIGNED_AND_CONTIGUOUS = 0x100 | 0x1  # of ndarray.flags.num
+CONTIGUOUS_AND_ALIGNED = 0x1 | 0x100  # in ndarray.flags.num
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How the values that a trace returns come about.
 
-    computed: what is compiled: a graph of the inputs that it reads, to outputs that are all different.
+    computed: what is compiled: from the inputs that it reads to outputs that are all different.
     operands: for each of its inputs the position among those of the trace's graph.
     slots: for each value that is compiled the position in `computed.outputs`.
-    views: what numpy makes: a graph from inputs of the trace's and from compiled values.
+    views: what numpy makes: from inputs of the trace's graph, and from compiled values.
     """
 
     computed: Graph
@@ -45,33 +45,35 @@ class Plan:
 
 
 def plan_outputs(trace: Trace) -> Plan:
-    """Decide on each output. What is a view is so in the graph as traced: a copy of an argument is not."""
+    """Decide for each output who makes it, by the graph as traced: there a copy is no view."""
     graph = trace.graph
     wanted = [atom for atom in dict.fromkeys(graph.outputs) if isinstance(atom, Var)]
     views = _views(graph, wanted, _callers(trace))
-    compiled = [atom for atom in wanted if atom not in views.outputs]
-    computed, slots = _computed(graph, compiled)
-    return Plan(computed, tuple([graph.inputs.index(var) for var in computed.inputs]), slots, views)
+    made_by_numpy = set(views.outputs)
+    computed, slots = _computed(graph, [var for var in wanted if var not in made_by_numpy])
+    operands = tuple([graph.inputs.index(var) for var in computed.inputs])
+    return Plan(computed, operands, slots, views)
 
 
-def _callers(trace: Trace) -> dict[Var, None]:
-    """Inputs that someone outside holds; not the arrays that the function made while it was traced."""
-    arguments = len(trace.graph.inputs) - len(trace.captured)
-    made = [None] * arguments + [captured.place is None for captured in trace.captured]
-    return {var: None for var, is_made in zip(trace.graph.inputs, made, strict=True) if not is_made}
+def _callers(trace: Trace) -> set[Var]:
+    """The inputs that somebody outside holds; not arrays that the function made while traced."""
+    inputs = trace.graph.inputs
+    arguments = len(inputs) - len(trace.captured)
+    captured = zip(inputs[arguments:], trace.captured, strict=True)
+    return {*inputs[:arguments], *[var for var, found in captured if found.place is not None]}
 
 
 def _views(graph: Graph, wanted: Sequence[Var], callers: Collection[Var]) -> Graph:
-    """The wanted values that are views, from the callers' and wanted values that they are views of."""
+    """Those wanted values that are a caller's or views, from what they are views of."""
     producers = {eqn.output: eqn for eqn in graph.eqns}
     known = {*callers, *wanted}
     roots: dict[Var, None] = {}
     steps: set[Var] = set()
-    outputs: dict[Var, None] = {}
+    outputs: list[Var] = []
     for var in wanted:
         chain, root = _chain(var, producers, known)
-        if root in known and (chain or root in callers):
-            outputs[var] = None
+        if isinstance(root, Var) and (root in callers or (chain and root in known)):
+            outputs.append(var)
             roots[root] = None
             steps.update(chain)
     inputs = tuple([root for root in roots if root not in steps])
@@ -106,29 +108,9 @@ def _computed(graph: Graph, outputs: Sequence[Var]) -> tuple[Graph, dict[Atom, i
     return Graph(graph.name, inputs, simple.eqns, tuple(positions)), slots
 
 
-class Stale(Exception):
-    """A captured array is not any more of the type that a program was compiled for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where a program is called.
-
-    places: for each argument of its graph the place in what a call is given.
-    arity: how much a call is given.
-    foreign: whether some array is not in native byte order.
-    copied: called with the name of an array that has to be copied at the call.
-    """
-
-    places: tuple[int, ...]
-    arity: int
-    foreign: bool
-    copied: Callable[[str], None]
-
-
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What has been compiled of a trace; no entry where all outputs are views or constants."""
+    """What has become of a trace; it has no entry where nothing is to be computed."""
 
     trace: Trace
     plan: Plan
@@ -137,113 +119,133 @@ class Program:
     threads: int | None
 
 
-Finish = Callable[[Any], Any] | None
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a program is called.
+
+    places: for each argument of its graph the place in what a call is given.
+    arity: how much a call is given.
+    swapped: whether some array is not in native byte order.
+    copied: called with the name of an array that a call has to copy.
+    """
+
+    places: tuple[int, ...]
+    arity: int
+    swapped: bool
+    copied: Callable[[str], None]
 
 
 class Executable:
     """A compiled program and all that happens around it at a call. Any thread may call it.
 
-    The values of a call are the compiled ones, then those objects of the caller that are returned
-    or viewed, then the views.
+    The values of a call are the compiled ones, then copies of some, then those objects of the
+    caller that are returned or viewed, then the views.
     """
 
     __slots__ = (
-        *("_captured", "_checks", "_copies", "_finishes", "_operands", "_plain", "_program"),
-        *("_results", "_returned", "_roots", "_single", "_site", "_steps", "signature", "used"),
+        *("_captured", "_checks", "_copies", "_direct", "_entry", "_layout", "_leaves"),
+        *("_operands", "_out_tree", "_results", "_roots", "_scratch_bytes", "_site", "_steps"),
+        *("_threads", "signature", "used"),
     )
 
     def __init__(self, program: Program, site: Site, signature: Signature) -> None:
-        trace, plan = program.trace, program.plan
-        self._program, self._site = program, site
         self.signature = signature
         self.used = 0  # when it was called last, for the cache that holds it
-        inputs = trace.graph.inputs
-        self._captured = tuple(zip(trace.captured, inputs[len(site.places) :], strict=True))
-        places = (*site.places, *range(site.arity, site.arity + len(self._captured)))
-        self._operands = [(places[at], inputs[at]) for at in plan.operands]
+        self._site = site
+        self._entry = program.entry
+        self._scratch_bytes, self._threads = program.scratch_bytes, program.threads
+        # What the flags of an array are that is taken as it is; -1 for none.
+        self._layout = -1 if site.swapped else CONTIGUOUS_AND_ALIGNED
+        self._arrange_inputs(program)
+        self._arrange_outputs(program)
+
+    def _arrange_inputs(self, program: Program) -> None:
+        inputs, captured = program.trace.graph.inputs, program.trace.captured
+        site = self._site
+        self._captured = tuple(zip(captured, inputs[len(site.places) :], strict=True))
+        places = (*site.places, *range(site.arity, site.arity + len(captured)))
+        self._operands = [(places[at], inputs[at]) for at in program.plan.operands]
+        roots = [root for root in program.plan.views.inputs if root in inputs]
+        self._roots = [(root, places[inputs.index(root)]) for root in roots]
+
+    def _arrange_outputs(self, program: Program) -> None:
+        trace, plan = program.trace, program.plan
         self._results = [(var.shape, var.dtype) for var in plan.computed.outputs]
-        values, self._copies = _compiled_values(plan)
-        self._roots = [places[inputs.index(root)] for root in plan.views.inputs if root not in values]
-        values += [root for root in plan.views.inputs if root not in values]
+        first = {slot: atom for atom, slot in reversed(plan.slots.items())}
+        again = [atom for atom, slot in plan.slots.items() if first[slot] is not atom]
+        self._copies = [plan.slots[atom] for atom in again]
+        compiled = [first[slot] for slot in range(len(first))]
+        values = [*compiled, *again, *[root for root, _ in self._roots]]
         values += [eqn.output for eqn in plan.views.eqns]
         position = {value: at for at, value in enumerate(values)}
         self._steps = [(eqn, position[eqn.inputs[0]]) for eqn in plan.views.eqns]
-        self._returned = [_returned(output, position) for output in trace.outputs]
         self._checks = [(position[check.output], check) for check in trace.checks]
-        self._plain = not (self._copies or self._roots or self._steps)
-        self._single = self._returned[0] if trace.out_tree == LEAF else None
+        self._leaves = [_leaf(output, position) for output in trace.outputs]
+        self._out_tree = trace.out_tree
+        others = (self._checks, self._copies, self._roots, self._steps)
+        alone = trace.out_tree == LEAF and self._leaves == [(0, None, None)]
+        self._direct = alone and not any(others)  # the result is what has been computed
 
     def __call__(self, args: Sequence[Any]) -> Any:
         """The function's result for the leaves of its arguments.
 
         Raises:
-            Stale: a captured array has another type now.
+            StaleError: a captured array has another type now.
             Exception: what a check of the trace says.
         """
-        program, foreign = self._program, self._site.foreign
         if self._captured:
-            args = [*args, *self._current()]
-        arrays = [
+            args = [*args, *[_current(captured, var) for captured, var in self._captured]]
+        layout, array = self._layout, np.ndarray
+        operands = [
             arg
-            if type(arg := args[place]) is np.ndarray
-            and arg.flags.num & ALIGNED_AND_CONTIGUOUS == ALIGNED_AND_CONTIGUOUS
-            and not foreign
+            if type(arg := args[place]) is array
+            and arg.flags.num & CONTIGUOUS_AND_ALIGNED == layout
             else self._native(arg, var)
             for place, var in self._operands
         ]
         values = [np.empty(shape, dtype) for shape, dtype in self._results]
-        if program.entry is not None:
-            program.entry(arrays + values, scratch(program.scratch_bytes), program.threads)
-        if not self._plain:
-            self._complete(values, args)
-        for position, check in self._checks:
-            if values[position]:
-                raise check.error(check.message)
-        if self._single is not None:
-            return _finished(self._single, values)
-        return program.trace.out_tree.unflatten([_finished(leaf, values) for leaf in self._returned])
+        if self._entry is not None:
+            memory = scratch(self._scratch_bytes) if self._scratch_bytes else None
+            self._entry(operands + values, memory, self._threads)
+        return values[0] if self._direct else self._result(values, args)
 
     def _native(self, value: Any, var: Var) -> np.ndarray:
         """An operand as compiled code reads it: aligned, in C order and native byte order."""
         array = np.require(value, var.dtype, ("C_CONTIGUOUS", "ALIGNED"))
-        if isinstance(value, np.ndarray) and array is not value and array.base is not value:
+        if isinstance(value, np.ndarray) and not np.may_share_memory(array, value):
             self._site.copied(var.name or "an array")
         return array
 
-    def _current(self) -> list[np.ndarray]:
-        return [_current(captured, var) for captured, var in self._captured]
-
-    def _complete(self, values: list[Any], args: Sequence[Any]) -> None:
-        """Add the values that are not compiled."""
+    def _result(self, values: list[Any], args: Sequence[Any]) -> Any:
+        """Check what has been computed, and add to it what the caller has already."""
+        for position, check in self._checks:
+            if values[position]:
+                raise check.error(check.message)
         values += [values[slot].copy() for slot in self._copies]
-        values += [args[place] for place in self._roots]
+        values += [args[place] for _, place in self._roots]
         for eqn, operand in self._steps:
-            values.append(VIEW_FUNCTIONS[eqn.primitive](eqn, np.asarray(values[operand])))
+            values.append(NUMPY_VIEWS[eqn.primitive](eqn, np.asarray(values[operand])))
+        return self._out_tree.unflatten(
+            [
+                (constant if position is None else values[position])
+                if finish is None
+                else finish(constant if position is None else values[position])
+                for position, constant, finish in self._leaves
+            ]
+        )
 
 
-def _compiled_values(plan: Plan) -> tuple[list[Atom], list[int]]:
-    """The traced values in order of their slots, then those that share one; and the slots of these."""
-    first: dict[int, Atom] = {}
-    others = [atom for atom, slot in plan.slots.items() if first.setdefault(slot, atom) is not atom]
-    return [*first.values(), *others], [plan.slots[atom] for atom in others]
+# A leaf of the result: a position among the values or else a constant, and its last step.
+Leaf = tuple[int | None, Any, Callable[[Any], Any] | None]
 
 
-Returned = tuple[int | None, Any, Finish]  # position among the values, or a constant; its last step
-
-
-def _returned(output: OutputSpec, position: Mapping[Atom, int]) -> Returned:
+def _leaf(output: OutputSpec, position: Mapping[Atom, int]) -> Leaf:
     atom = output.atom
     if isinstance(atom, Literal):
-        return None, atom.value, _FINISHES[output.is_scalar, output.weak]
+        return None, atom.value, _FINISHES.get((output.is_scalar, output.weak), np.array)
     if not isinstance(atom, Var):
         return None, atom, None
-    return position[atom], None, _FINISHES[output.is_scalar, output.weak]
-
-
-def _finished(returned: Returned, values: Sequence[Any]) -> Any:
-    position, constant, finish = returned
-    value = constant if position is None else values[position]
-    return value if finish is None else finish(value)
+    return position[atom], None, _FINISHES.get((output.is_scalar, output.weak))
 
 
 def _as_scalar(value: Any) -> Any:
@@ -254,26 +256,22 @@ def _as_float(value: Any) -> float:
     return value if type(value) is float else value.item()
 
 
-def _as_array(value: Any) -> Any:
-    return value if isinstance(value, np.ndarray) else np.array(value)
-
-
-_FINISHES: dict[tuple[bool, bool], Finish] = {
+# By (is_scalar, weak); what is neither is an array.
+_FINISHES: dict[tuple[bool, bool], Callable[[Any], Any]] = {
     (True, False): _as_scalar,
     (False, True): _as_float,
-    (False, False): _as_array,
 }
 
 
 def _current(captured: Captured, var: Var) -> np.ndarray:
-    """What a captured array is now. Raises Stale where the program does not fit it."""
+    """What a captured array is now. Raises StaleError where the program does not fit it."""
     try:
         array = captured.current()
-    except Exception as error:
-        raise Stale(f"the captured {var.name} cannot be read: {error}") from None
+    except Exception as error:  # whatever reading a variable or an attribute can raise
+        raise StaleError(f"the captured {var.name} cannot be read: {error}") from None
     if type(array) is type(captured.array) and (array.shape, array.dtype) == (var.shape, var.dtype):
         return array
     was = describe(var.shape, var.dtype)
     if not isinstance(array, np.ndarray):
-        raise Stale(f"the captured {var.name} is no array any more, was {was}")
-    raise Stale(f"the captured {var.name}: {describe(array.shape, array.dtype)}, was {was}")
+        raise StaleError(f"the captured {var.name} is no array any more, was {was}")
+    raise StaleError(f"the captured {var.name}: {describe(array.shape, array.dtype)}, was {was}")

@@ -25,7 +25,16 @@ class Parameters:
     static: names of the parameters whose values are part of the signature.
     """
 
-    __slots__ = ("_plans", "_positional", "_signature", "_starred", "fewest", "most", "name", "static")
+    __slots__ = (
+        "_plans",
+        "_positional",
+        "_signature",
+        "_starred",
+        "fewest",
+        "most",
+        "name",
+        "static",
+    )
 
     def __init__(self, function: Callable[..., Any], name: str, static: Sequence[str]) -> None:
         self.name = name
@@ -54,7 +63,7 @@ class Parameters:
             if name not in known:
                 parameters = ", ".join(known) or "none"
                 raise ValueError(
-                    f"static_argnames: {self.name} has no parameter {name!r} (parameters: {parameters})"
+                    f"static_argnames: {self.name} has no parameter {name!r}, only: {parameters}"
                 )
 
     def position_name(self, index: int) -> str:
@@ -76,7 +85,9 @@ class Parameters:
         count, names = form
         places = [Given(position) for position in range(count + len(names))]
         try:
-            bound = self._signature.bind(*places[:count], **dict(zip(names, places[count:], strict=True)))
+            bound = self._signature.bind(
+                *places[:count], **dict(zip(names, places[count:], strict=True))
+            )
         except TypeError as error:
             raise TypeError(f"{self.name}(): {error}") from None
         bound.apply_defaults()

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tinyfuse.dtypes import FLOAT64, SUPPORTED, describe, is_supported
 from tinyfuse.errors import ArgumentError, UnsupportedDtypeError
 from tinyfuse.parameters import Parameters
-from tinyfuse.trace import ArgumentSpec, is_traced
 from tinyfuse.tree import Leaf, TreeDef, flatten
 
 SHOWN_LEAVES = 8  # of a signature, in messages
 SHOWN_CHARACTERS = 40  # of a static value, in messages
 
 Key = tuple[Any, ...]
+
+if TYPE_CHECKING:
+    from tinyfuse.trace import ArgumentSpec
 
 
 class ShapeDtypeStruct(Leaf):
@@ -41,6 +42,10 @@ class ShapeDtypeStruct(Leaf):
 
     def __repr__(self) -> str:
         return f"ShapeDtypeStruct({self.shape}, {self.dtype.name})"
+
+
+class StaleError(Exception):
+    """A captured array has not the type any more that a program was compiled for."""
 
 
 class TracedArgumentError(ArgumentError):
@@ -73,7 +78,7 @@ def static(name: str, value: Any) -> Any:
 
 
 def typed(value: Any) -> Any:
-    """A key that is equal for values that mean the same: 1, 1.0 and True are three, -0.0 and 0.0 two."""
+    """Equal for values that mean the same: 1, 1.0 and True are three, -0.0 and 0.0 two."""
     if type(value) is tuple:
         return (tuple, *map(typed, value))
     return type(value), repr(value) if isinstance(value, float | complex) else value
@@ -117,6 +122,8 @@ def leaf(value: Any) -> tuple[Any, Any]:
 
     Raises ArgumentError where it is neither an array nor something that can be compared by value.
     """
+    from tinyfuse.trace import is_traced
+
     simple = LEAF_KEYS.get(type(value))
     if simple is not None:
         return simple(value), value
@@ -141,7 +148,8 @@ def _plain(value: np.ndarray) -> np.ndarray:
     if isinstance(value, np.memmap):
         return value
     raise ArgumentError(
-        f"a {type(value).__name__} has a meaning of its own, which would be lost: pass np.asarray(...) of it"
+        f"a {type(value).__name__} has a meaning of its own, which would be lost: pass np.asarray "
+        "of it"
     )
 
 
@@ -150,9 +158,9 @@ def _hashable(value: Any) -> Any:
         hash(value)
     except TypeError:
         raise ArgumentError(
-            f"a {type(value).__name__} is neither an array nor hashable, so that tinyfuse cannot tell "
-            "whether two calls mean the same: pass arrays, numbers, strings, or tuples, lists and dicts "
-            "of them"
+            f"a {type(value).__name__} is neither an array nor hashable, so that tinyfuse cannot "
+            "tell whether two calls mean the same: pass arrays, numbers, strings, or tuples, lists "
+            "and dicts of them"
         ) from None
     return value
 
@@ -163,6 +171,8 @@ def spec_of(name: str, value: Any, by_value: bool) -> ArgumentSpec:
     Raises:
         UnsupportedDtypeError: it is an array or scalar of a dtype that is not computed with.
     """
+    from tinyfuse.trace import ArgumentSpec
+
     if isinstance(value, Static):
         return ArgumentSpec(kind="static", value=value.value)
     if isinstance(value, np.ndarray | ShapeDtypeStruct):
@@ -185,13 +195,13 @@ def supported(name: str, value: Any) -> np.dtype:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """The arguments of a call, taken apart.
 
     key: equal for calls that one program can serve, but for what Python floats it has to know.
     values: what the program is given: the arguments themselves if all of them are leaves.
-    leaves: those of (args, kwargs), whose structure is in_tree; `places` is where in `values` they are.
+    leaves: those of (args, kwargs), whose structure is `in_tree`.
+    places: where in `values` each leaf is.
     """
 
     key: Key
@@ -209,10 +219,12 @@ def take_apart(parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, 
         TracedArgumentError: one is a stand-in of the trace of another function.
     """
     if parameters.static:
-        args = tuple([_static(parameters, parameters.position_name(at), arg) for at, arg in enumerate(args)])
+        args = tuple(
+            [_static(parameters, parameters.position_name(at), arg) for at, arg in enumerate(args)]
+        )
         kwargs = {name: _static(parameters, name, arg) for name, arg in kwargs.items()}
     leaves, in_tree = flatten((args, kwargs))
-    if not kwargs and all([type(arg) in LEAF_KEYS for arg in args]):
+    if not kwargs and all(type(arg) in LEAF_KEYS for arg in args):
         places = [at for at, arg in enumerate(args) if arg is not None]
         return Call(quick_key(args), args, leaves, places, in_tree)
     keys: list[Any] = [in_tree]
@@ -231,7 +243,7 @@ def _static(parameters: Parameters, name: str, value: Any) -> Any:
 
 
 def argument_names(in_tree: TreeDef, parameters: Parameters) -> list[str]:
-    """How a user writes each leaf of (args, kwargs): `x`, `params['w']`, `self.weight`, `args[1]`."""
+    """How a user writes each leaf of (args, kwargs): `x`, `params['w']`, `self.scale`, `args[1]`."""
     positional, keyword = in_tree.children
     names: list[str] = []
     for index, child in zip(positional.keys, positional.children, strict=True):
@@ -251,9 +263,8 @@ def _leaf_names(tree: TreeDef, name: str) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """The types of the arguments of a call. `names` are those of the leaves, as a user writes them."""
+class Signature(NamedTuple):
+    """The types of a call's arguments; `names` are those of the leaves, as a user writes them."""
 
     in_tree: TreeDef
     specs: tuple[ArgumentSpec, ...]
@@ -266,7 +277,7 @@ class Signature:
 
 
 def signature_of(parameters: Parameters, call: Call, by_value: Collection[int]) -> Signature:
-    """The signature of a call. by_value: indices of leaves, Python floats, whose value is part of it.
+    """The signature of a call, with the values of those Python floats whose indices are by_value.
 
     Raises UnsupportedDtypeError where an array or scalar is of a dtype that is not computed with.
     """
@@ -276,14 +287,18 @@ def signature_of(parameters: Parameters, call: Call, by_value: Collection[int]) 
 
 
 def _leaf_text(name: str, spec: ArgumentSpec) -> str:
-    return spec_text(spec) if spec.kind != "static" and name.isidentifier() else f"{name}={spec_text(spec)}"
+    return (
+        spec_text(spec)
+        if spec.kind != "static" and name.isidentifier()
+        else f"{name}={spec_text(spec)}"
+    )
 
 
 def spec_text(spec: ArgumentSpec) -> str:
     if spec.kind == "static":
         text = getattr(spec.value, "__qualname__", None) or repr(spec.value)
         return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 3]}..."
-    if spec.kind == "weak":
+    if spec.kind == "weak" or spec.dtype is None:
         return "float"
     return spec.dtype.name if spec.kind == "scalar" else describe(spec.shape, spec.dtype)
 
@@ -297,7 +312,11 @@ def differences(new: Signature, old: Signature) -> list[str]:
         for name, spec in after.items()
         if name not in before or not same_spec(spec, before[name])
     ]
-    lines += [f"{name}: absent, was {spec_text(spec)}" for name, spec in before.items() if name not in after]
+    lines += [
+        f"{name}: absent, was {spec_text(spec)}"
+        for name, spec in before.items()
+        if name not in after
+    ]
     if not lines and new.in_tree != old.in_tree:
         lines.append("the same leaves are in containers of other types")
     return lines

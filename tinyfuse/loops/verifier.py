@@ -20,7 +20,7 @@ from tinyfuse.loops.ir import (
     Store,
 )
 from tinyfuse.loops.rewrite import values_of
-from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, Op, operands, walk
+from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine
 
 
@@ -125,12 +125,12 @@ class _Scope:
 def _guarded_nodes(root: Expr) -> set[int]:
     """The nodes that only run where a select's condition allows."""
     guarded: set[int] = set()
-    pending = [node for select in walk(root) if _is_select(select) for node in operands(select)[1:]]
+    pending = [node for select in walk(root) if _is_select(select) for node in select.parts[1:]]
     while pending:
         node = pending.pop()
         if id(node) not in guarded:
             guarded.add(id(node))
-            pending.extend(operands(node))
+            pending.extend(node.parts)
     return guarded
 
 

@@ -18,7 +18,6 @@ from tinyfuse.stage.expr import (
     Load,
     Op,
     decide,
-    operands,
     rewrite,
     substitute,
     walk,
@@ -91,7 +90,7 @@ class Point:
         counts: dict[Key, int] = {}
         for root in roots:
             for node in walk(root):
-                for part in operands(node):
+                for part in node.parts:
                     if isinstance(part, Load):
                         key = (part.source, part.indices)
                         counts[key] = counts.get(key, 0) + 1
@@ -164,7 +163,7 @@ def depth(root: Expr) -> int:
     """The number of operations on the longest way down."""
     depths: dict[int, int] = {}
     for node in walk(root):
-        below = max((depths[id(part)] for part in operands(node)), default=-1)
+        below = max((depths[id(part)] for part in node.parts), default=-1)
         depths[id(node)] = below + (0 if isinstance(node, Cast) else 1)
     return depths[id(root)]
 
@@ -180,7 +179,7 @@ def unguarded_loads(root: Expr) -> list[Load]:
         seen.add(id(node))
         if isinstance(node, Load):
             found.append(node)
-        pending.extend(operands(node)[:1] if is_guard(node) else operands(node))
+        pending.extend(node.parts[:1] if is_guard(node) else node.parts)
     return found
 
 

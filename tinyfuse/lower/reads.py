@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, operands, substitute, walk
+from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, substitute, walk
 from tinyfuse.stage.index import Affine
 from tinyfuse.stage.ir import Stage
 
@@ -52,7 +52,7 @@ def _condition(root: Expr) -> dict[Condition, None]:
     for node in walk(root):
         if isinstance(node, IndexTest):
             tests.append(node)
-        elif not isinstance(node, Op) or node.name != "logical_and" or not operands(node):
+        elif not isinstance(node, Op) or node.name != "logical_and" or not node.parts:
             return {}
     return {tuple(tests): None}
 

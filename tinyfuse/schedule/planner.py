@@ -10,7 +10,7 @@ from tinyfuse.machine import Machine
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import plans
 from tinyfuse.schedule.schedule import Schedule, Site
-from tinyfuse.stage.expr import IndexTest, Load, Op, operands, walk
+from tinyfuse.stage.expr import IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
 
@@ -83,7 +83,7 @@ class _Planner:
     def _content_of(self, stage: Stage) -> _Content:
         assert stage.body is not None
         nodes = walk(stage.body)
-        operations = sum(bool(operands(node)) for node in nodes)
+        operations = sum(bool(node.parts) for node in nodes)
         cost = sum(_cost(node.name) for node in nodes if isinstance(node, Op))
         loads: dict[tuple[Stage, tuple[Affine, ...]], None] = {}
         for load in (node for node in nodes if isinstance(node, Load)):

@@ -6,7 +6,7 @@ from enum import Enum
 from math import prod
 
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
-from tinyfuse.stage.expr import Cast, Expr, Load, Op, operands, walk
+from tinyfuse.stage.expr import Cast, Expr, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Order, Stage, Stages
 
@@ -102,7 +102,7 @@ def flops(stage: Stage) -> int:
 
 def point_cost(body: Expr) -> int:
     """The scalar operations of an expression, in additions; shared parts count once."""
-    return sum([_cost(node) for node in walk(body) if operands(node)])
+    return sum([_cost(node) for node in walk(body) if node.parts])
 
 
 def _cost(node: Expr) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tinyfuse.source import Source
 
 # A view whose indices have more divisions inside one another than this is computed and stored.
-DEEPEST_DIVISION = 4
+DEEPEST_DIVISION = 2
 
 
 def build_stages(graph: Graph) -> Stages:
@@ -34,7 +34,7 @@ def build_stages(graph: Graph) -> Stages:
         builder.sources = (eqn.source,) if eqn.source else ()
         RULES[eqn.primitive](builder, eqn)
     outputs = tuple([builder.output(atom) for atom in graph.outputs])
-    return Stages(graph.name, builder.inputs, tuple(builder.stages), outputs)
+    return Stages(builder.name, builder.inputs, tuple(builder.stages), outputs)
 
 
 class Builder:
@@ -43,7 +43,7 @@ class Builder:
     def __init__(self, graph: Graph):
         self.layouts = output_layouts(graph)
         self.names = Names()
-        self.names.fresh(graph.name)
+        self.name = self.names.fresh(graph.name)
         self.called = stage_names(graph, self.names, INDEX_MAPS, self.layouts)
         self.axis_names = AxisNames(self.names)
         self.steps = reduction_steps(graph)
@@ -55,7 +55,9 @@ class Builder:
         self._returned: dict[Stage, None] = {}
 
     def _input(self, var: Var) -> Stage:
-        stage = Stage(self.called[var].text, self.axes(var.shape), var.dtype, named=var.name is not None)
+        stage = Stage(
+            self.called[var].text, self.axes(var.shape), var.dtype, named=var.name is not None
+        )
         self.views[var] = whole(stage)
         return stage
 
@@ -116,7 +118,9 @@ class Builder:
         home = self._homes.get(atom, atom)  # type: ignore[call-overload]
         view = self.view(home)
         stage = view.base
-        computed = isinstance(stage, Stage) and not stage.is_input and (view.whole or home is not atom)
+        computed = (
+            isinstance(stage, Stage) and not stage.is_input and (view.whole or home is not atom)
+        )
         if not computed or stage in self._returned:
             stage = self._copy(atom, view if home is atom else self.view(atom))
         self._returned[stage] = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,10 +18,11 @@ from tinyfuse.stage.index import Affine, Axis, IndexLike
 
 
 class Expr:
-    """A scalar value with a dtype."""
+    """A scalar value with a dtype; `parts` are the expressions directly inside it."""
 
     __slots__ = ()
     dtype: np.dtype
+    parts: ClassVar[Any] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -91,6 +92,10 @@ class Op(Expr):
     operands: tuple[Expr, ...]
     dtype: np.dtype
 
+    @property
+    def parts(self) -> tuple[Expr, ...]:  # type: ignore[override]
+        return self.operands
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Cast(Expr):
@@ -98,6 +103,10 @@ class Cast(Expr):
 
     operand: Expr
     dtype: np.dtype
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:  # type: ignore[override]
+        return (self.operand,)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -107,16 +116,9 @@ class Accumulator(Expr):
     dtype: np.dtype
 
 
-def operands(node: Expr) -> tuple[Expr, ...]:
-    """The expressions directly inside a node."""
-    if isinstance(node, Op):
-        return node.operands
-    return (node.operand,) if isinstance(node, Cast) else ()
-
-
 def walk(root: Expr) -> Sequence[Expr]:
     """Every node once, operands before the nodes that use them; without recursion."""
-    if not operands(root):
+    if not root.parts:
         return (root,)
     found: list[Expr] = []
     done: set[int] = set()
@@ -127,7 +129,7 @@ def walk(root: Expr) -> Sequence[Expr]:
             found.append(stack.pop())  # type: ignore[arg-type]
         elif id(node) not in done:
             done.add(id(node))
-            parts = operands(node)
+            parts = node.parts
             if parts:
                 stack += (node, None, *parts[::-1])
             else:
@@ -144,16 +146,13 @@ def rewrite(
     """
     new: dict[int, Expr] = {}
     for node in walk(root):
-        parts = operands(node)
+        parts = node.parts
         if not parts:
             new[id(node)] = leaf(node)
             continue
-        replaced = tuple(new[id(part)] for part in parts)
-        result = (
-            node
-            if all(a is b for a, b in zip(parts, replaced, strict=True))
-            else _rebuilt(node, replaced)
-        )
+        replaced = tuple([new[id(part)] for part in parts])
+        same = all([a is b for a, b in zip(parts, replaced, strict=True)])
+        result = node if same else _rebuilt(node, replaced)
         new[id(node)] = call(result) if call else result
     return new[id(root)]
 

@@ -135,6 +135,9 @@ class Affine(IndexArithmetic):
         return low, high
 
     def substitute(self, values: Mapping[Axis, IndexLike]) -> Affine:
+        if len(self.terms) == 1 and not self.constant:
+            term, coefficient = self.terms[0]
+            return term.substitute(values)._times(coefficient)
         result = Affine((), self.constant)
         for term, coefficient in self.terms:
             result = result._plus(term.substitute(values)._times(coefficient))
@@ -150,6 +153,8 @@ class Affine(IndexArithmetic):
     def _plus(self, other: Affine) -> Affine:
         if not other.terms:
             return Affine(self.terms, self.constant + other.constant) if other.constant else self
+        if not self.terms:
+            return Affine(other.terms, self.constant + other.constant) if self.constant else other
         total = dict(self.terms)
         for term, coefficient in other.terms:
             total[term] = total.get(term, 0) + coefficient

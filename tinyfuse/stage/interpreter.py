@@ -56,7 +56,9 @@ class _StageRun:
         stage, grid = self.stage, _grid(self.stage.axes)
         so_far: Array = np.full(stage.shape, stage.init)
         for position in np.ndindex(*[axis.extent for axis in stage.reduce_axes]):
-            so_far = self.body({**grid, **dict(zip(stage.reduce_axes, position, strict=True))}, so_far)
+            so_far = self.body(
+                {**grid, **dict(zip(stage.reduce_axes, position, strict=True))}, so_far
+            )
         return so_far
 
     def tree(self, combine_all: Callable[[np.ndarray, Callable[..., Array]], np.ndarray]) -> Array:

@@ -28,7 +28,12 @@ def output_layouts(graph: Graph) -> dict[Var, Layout]:
     for output in graph.outputs:
         if isinstance(output, Var) and output in equations:
             var, axes = _seen_through(output, equations)
-            if var is not output and axes is not None and var not in returned and var not in layouts:
+            if (
+                var is not output
+                and axes is not None
+                and var not in returned
+                and var not in layouts
+            ):
                 layouts[var] = Layout(output, axes)
     return layouts
 

@@ -188,7 +188,9 @@ def stage_names(
     return result
 
 
-def _copied(graph: Graph, computed: Collection[Var], layouts: Mapping[Var, Layout]) -> dict[Var, None]:
+def _copied(
+    graph: Graph, computed: Collection[Var], layouts: Mapping[Var, Layout]
+) -> dict[Var, None]:
     """The returned views that are copied."""
     stored = {*graph.inputs, *computed, *(layout.output for layout in layouts.values())}
     return {var: None for var in graph.outputs if isinstance(var, Var) and var not in stored}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,6 @@ from tinyfuse.stage.expr import (
     IndexTest,
     Load,
     Op,
-    operands,
     walk,
 )
 from tinyfuse.stage.index import Axis, index_text
@@ -39,7 +37,9 @@ def stages_text(stages: Stages) -> str:
           e[i < 64, j < 1024]: float32 = exp(x[i, j] - m[i])
           return e
     """
-    inputs = ", ".join([f"{stage.name}: {describe(stage.shape, stage.dtype)}" for stage in stages.inputs])
+    inputs = ", ".join(
+        [f"{stage.name}: {describe(stage.shape, stage.dtype)}" for stage in stages.inputs]
+    )
     taken = {stage.name for stage in (*stages.inputs, *stages.stages)}
     lines = [f"stages {stages.name}({inputs})"]
     for stage in stages.stages:
@@ -161,13 +161,13 @@ def expression_lines(
     """
     node_texts = node_texts or NODE_TEXTS
     nodes = list(walk(root))
-    uses = Counter([id(part) for node in nodes for part in operands(node)])
+    uses = Counter([id(part) for node in nodes for part in node.parts])
     texts: dict[int, Text] = {}
     lines: list[str] = []
     count = 0
     for node in nodes:
-        text = node_texts[type(node)](node, [texts[id(part)] for part in operands(node)])
-        inner = bool(operands(node)) and node is not root
+        text = node_texts[type(node)](node, [texts[id(part)] for part in node.parts])
+        inner = bool(node.parts) and node is not root
         if inner and (uses[id(node)] > 1 or len(text.text) > LONGEST_PART):
             while f"t{count}" in taken:
                 count += 1

@@ -9,7 +9,7 @@ from tinyfuse.errors import VerificationError
 from tinyfuse.graph.shapes import result_dtype
 from tinyfuse.stage.analysis import consumers
 from tinyfuse.stage.bounds import Facts
-from tinyfuse.stage.expr import Accumulator, Expr, Load, Op, operands, walk
+from tinyfuse.stage.expr import Accumulator, Expr, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, index_text
 from tinyfuse.stage.ir import Order, Stage, Stages
 from tinyfuse.stage.names import RESERVED, identifier
@@ -109,7 +109,7 @@ def _check_dtype(stage: Stage, node: Expr) -> None:
         _require(node.dtype == stage.dtype, stage, f"it accumulates {node.dtype} in {stage.dtype}")
     if not isinstance(node, Op):
         return
-    dtypes = tuple([operand.dtype for operand in node.operands])
+    dtypes = tuple([operand.dtype for operand in node.parts])
     try:
         dtype = _fma_dtype(dtypes) if node.name == "fma" else result_dtype(node.name, dtypes)
     except ValueError as error:
@@ -127,7 +127,9 @@ def _check_chain(stage: Stage, body: Expr) -> None:
     accumulates = any(isinstance(node, Accumulator) for node in walk(body))
     reduces = bool(stage.reduce_axes)
     _require(accumulates <= reduces, stage, "it accumulates without reduce axes")
-    _require(reduces == (stage.init is not None), stage, "it has a start value, or reduces: not both")
+    _require(
+        reduces == (stage.init is not None), stage, "it has a start value, or reduces: not both"
+    )
     if stage.init is not None:
         start = stage.init.dtype
         _require(start == stage.dtype, stage, f"it is {stage.dtype}, but starts from {start}")
@@ -177,7 +179,7 @@ def _check_bounds(stage: Stage, body: Expr) -> None:
                 (other, facts.where(condition, False)),
             ]
         else:
-            pending += [(operand, facts) for operand in operands(node)]
+            pending += [(operand, facts) for operand in node.parts]
 
 
 def _check_inside(stage: Stage, load: Load, facts: Facts) -> None:

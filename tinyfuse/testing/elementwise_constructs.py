@@ -38,25 +38,15 @@ def _resolves(ufunc: np.ufunc, dtypes: Iterable[np.dtype]) -> bool:
 
 BINARY_OPERATORS = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//",
-    "remainder": "%", "power": "**", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<",
-    "right_shift": ">>", "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=",
-    "greater": ">", "greater_equal": ">=",
+    "remainder": "%", "power": "**", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+    "left_shift": "<<", "right_shift": ">>", "equal": "==", "not_equal": "!=", "less": "<",
+    "less_equal": "<=", "greater": ">", "greater_equal": ">=",
 }  # fmt: skip
 UNARY_OPERATORS = {"negative": "-{0}", "positive": "+{0}", "invert": "~{0}"}
 LITERALS = (
-    "2",
-    "1",
-    "0.5",
-    "-1.5",
-    "0",
-    "3",
-    "-1",
-    "7",
-    "np.float32(1.5)",
-    "np.int8(3)",
-    "np.float64(-2.0)",
-    "True",
-)
+    "2", "1", "0.5", "-1.5", "0", "3", "-1", "7",
+    "np.float32(1.5)", "np.int8(3)", "np.float64(-2.0)", "True",
+)  # fmt: skip
 
 
 def unary(scope: Scope) -> Expression:

@@ -194,15 +194,20 @@ _CLIP: np.ufunc = np._core.umath.clip  # type: ignore[attr-defined]
 
 
 def _clip_ufunc(x: Any, low: Any, high: Any, **options: Any) -> Tracer:
-    """numpy's own two comparisons: of equals it takes the bound, a NaN anywhere gives NaN."""
+    """numpy's own two comparisons; a NaN anywhere gives NaN.
+
+    Where x equals a bound, numpy keeps x if both bounds are scalars, else it takes the bound: only
+    the sign of zero shows it.
+    """
     if options:
         raise errors.UnsupportedArgumentError(f"np.clip(..., {next(iter(options))}=) is not supported")
     kinds = tuple([_kind(value) for value in (x, low, high)])
     to = resolve(_CLIP, kinds).operands[0]
     x, low, high = [_converted(value, to) for value in (x, low, high)]
     shape = broadcast_shape([x, low, high])
-    above = _bounded(x, low, np.less_equal)
-    clipped = _bounded(above, high, np.greater_equal)
+    scalars = not low.shape and not high.shape
+    above = _bounded(x, low, np.maximum, np.less if scalars else np.less_equal)
+    clipped = _bounded(above, high, np.minimum, np.greater if scalars else np.greater_equal)
     clipped = Tracer(active(), stretch_atom(clipped._atom, shape), not shape)
     return clipped
 
@@ -217,9 +222,9 @@ def _kind(value: Any) -> Any:
     return float if kind is TracedFloat else traced(value).dtype
 
 
-def _bounded(x: Tracer, bound: Tracer, beyond: np.ufunc) -> Tracer:
+def _bounded(x: Tracer, bound: Tracer, of_integers: np.ufunc, beyond: np.ufunc) -> Tracer:
     if x.dtype.kind != "f":
-        return apply(np.maximum if beyond is np.less_equal else np.minimum, (x, bound))  # type: ignore[no-any-return]
+        return apply(of_integers, (x, bound))  # type: ignore[no-any-return]
     takes_bound = apply(beyond, (x, bound))
     if not (type(bound._atom) is Literal and bound._atom.value == bound._atom.value):
         takes_bound = apply(np.logical_or, (takes_bound, apply(np.isnan, (bound,))))
@@ -240,6 +245,11 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Tracer:
     there, back = (np.multiply, np.divide) if digits > 0 else (np.divide, np.multiply)
     power = 10.0 ** abs(digits)
     rounded = apply(back, (apply(np.rint, (apply(there, (x, power)),)), power))
+    if not np.can_cast(rounded.dtype, x.dtype, "same_kind") and x.dtype.kind == "b":
+        raise errors.DtypeError(
+            f"Cannot cast ufunc '{there.__name__}' output from {rounded.dtype!r} to {x.dtype!r} with "
+            "casting rule 'same_kind'"
+        )
     return cast(rounded, x.dtype)
 
 

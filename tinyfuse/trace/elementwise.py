@@ -241,6 +241,19 @@ def _power_operator(self: Tracer, other: Any, modulo: Any = None) -> Any:
 _power_of = _binary(np.power)
 
 
+def _equality(ufunc: np.ufunc, answer_for_none: bool) -> Callable[[Tracer, Any], Any]:
+    compare = _binary(ufunc)
+
+    def method(self: Tracer, other: Any) -> Any:
+        if other is not None:
+            return compare(self, other)
+        answer = filled(self.shape, np.bool_(answer_for_none))  # no element is None
+        answer._scalar = not self.shape
+        return answer
+
+    return method
+
+
 def _declines(other: Any) -> bool:
     """Whether the other operand asks numpy's arrays to leave the operation to it."""
     kind = type(other)
@@ -290,10 +303,12 @@ for _name, _sign, _ufunc in _OPERATORS:
     setattr(Tracer, f"__{_name}__", _binary(_ufunc))
     setattr(Tracer, f"__r{_name}__", _binary(_ufunc, reflected=True))
     setattr(Tracer, f"__i{_name}__", _in_place(_name, _sign))
+Tracer.__eq__ = _equality(np.equal, False)  # type: ignore[method-assign]
+Tracer.__ne__ = _equality(np.not_equal, True)  # type: ignore[method-assign]
 Tracer.__pow__ = _power_operator  # type: ignore[attr-defined]
 Tracer.__divmod__ = _binary(np.divmod)  # type: ignore[attr-defined]
 Tracer.__rdivmod__ = _binary(np.divmod, reflected=True)  # type: ignore[attr-defined]
-for _name, _ufunc in zip(("eq", "ne", "lt", "le", "gt", "ge"), _COMPARISONS, strict=True):
+for _name, _ufunc in zip(("lt", "le", "gt", "ge"), _COMPARISONS[2:], strict=True):
     setattr(Tracer, f"__{_name}__", _binary(_ufunc))
 for _name, _ufunc in [
     ("neg", np.negative),

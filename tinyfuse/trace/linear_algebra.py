@@ -155,6 +155,12 @@ if hasattr(np, "vecdot"):
             name = next(iter(options))
             raise errors.UnsupportedArgumentError(f"np.vecdot(..., {name}=) is not supported")
         a, b = traced(a), traced(b)
+        for at, x in enumerate((a, b)):
+            if not x.ndim:
+                raise errors.ShapeError(
+                    f"vecdot: Input operand {at} does not have enough dimensions (has 0, gufunc core with "
+                    "signature (n),(n)->() requires 1)"
+                )
         row, column = insert_axes(a, (a.ndim - 1,)), insert_axes(b, (b.ndim,))
         product = matmul(row, column)
         return _scalar_if_0d(reshape(product, product.shape[:-2]))
@@ -254,7 +260,7 @@ def _parse(subscripts: str, arrays: Sequence[Tracer]) -> tuple[list[str], str]:
     inputs, arrow, result = subscripts.partition("->")
     terms = inputs.split(",")
     if len(terms) != len(arrays):
-        more = "fewer" if len(terms) > len(arrays) else "more"
+        more = "more" if len(terms) < len(arrays) else "fewer"
         raise errors.InvalidArgumentError(
             f"{more} operands provided to einstein sum function than specified in the subscripts string"
         )

@@ -236,7 +236,7 @@ def flip(m: Any, axis: Any = None) -> Tracer:
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
     for at in axes:
         x = _reversed(x, at)
-    return x
+    return x if x.ndim else Tracer(x._builder, x._atom, scalar=True)
 
 
 def _reversed(x: Tracer, axis: int) -> Tracer:
@@ -324,7 +324,7 @@ def sliding_windows(
 def _window_words(axis: Any, windows: int, ndim: int, axes: int) -> str:
     if axis is None:
         return (
-            "Since axis is None, must provide window_shape for all dimensions of `x`; got "
+            "Since axis is `None`, must provide window_shape for all dimensions of `x`; got "
             f"{windows} window_shape elements and `x.ndim` is {ndim}."
         )
     return (

@@ -1,0 +1,57 @@
+"""Timing functions beside one another."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from statistics import median
+from time import perf_counter
+
+Call = Callable[[], object]
+
+SAMPLE = 2e-4  # seconds that a sample takes at least: shorter calls are repeated within it
+ROUNDS = 5  # at least
+OPENBLAS_SETTINGS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # they make numpy slower or faster
+
+
+def medians(calls: Mapping[str, Call], seconds: float) -> dict[str, float]:
+    """Median seconds of a call of each.
+
+    They take turns (A B C, A B C, …), so that whatever else the machine does hits all of them.
+    """
+    repeats = {name: _repeats(call) for name, call in calls.items()}
+    samples: dict[str, list[float]] = {name: [] for name in calls}
+    end, rounds = perf_counter() + seconds, 0
+    while rounds < ROUNDS or perf_counter() < end:
+        for name, call in calls.items():
+            samples[name].append(_sample(call, repeats[name]))
+        rounds += 1
+    return {name: median(times) for name, times in samples.items()}
+
+
+def _repeats(call: Call) -> int:
+    call()
+    once = max(_sample(call, 1), 1e-8)
+    return max(1, int(SAMPLE / once))
+
+
+def _sample(call: Call, repeats: int) -> float:
+    start = perf_counter()
+    for _ in range(repeats):
+        call()
+    return (perf_counter() - start) / repeats
+
+
+def duration(seconds: float) -> str:
+    """Seconds as text of 8 characters."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:5.1f} us"
+    return f"{seconds * 1e3:5.{0 if seconds >= 1 else 1 if seconds >= 0.01 else 2}f} ms"
+
+
+def run_without_openblas_settings() -> None:
+    """Start this script again without the variables that change what numpy's products cost."""
+    if any(name in os.environ for name in OPENBLAS_SETTINGS):
+        environment = {k: v for k, v in os.environ.items() if k not in OPENBLAS_SETTINGS}
+        os.execve(sys.executable, [sys.executable, *sys.argv], environment)

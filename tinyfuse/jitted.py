@@ -1,0 +1,368 @@
+"""Jitted functions: the programs of a function that are in memory, and calls that find theirs.
+
+What compiles is imported when something is compiled for the first time: importing tinyfuse does not
+wait for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakSet
+
+from tinyfuse.config import compile_log as log
+from tinyfuse.errors import ArgumentError, TinyfuseError, is_internal, without_internal_frames
+from tinyfuse.parameters import Arguments, Parameters
+from tinyfuse.signature import (
+    Call,
+    Key,
+    ShapeDtypeStruct,
+    Signature,
+    StaleError,
+    TracedArgumentError,
+    argument_names,
+    differences,
+    quick_key,
+    signature_of,
+    take_apart,
+    typed,
+)
+from tinyfuse.tree import TreeDef
+
+if TYPE_CHECKING:
+    from tinyfuse.compilation import Lowered, Traced
+    from tinyfuse.executable import Executable
+    from tinyfuse.schedule.schedule import Schedule
+    from tinyfuse.stage.ir import Stages
+
+
+class Options(NamedTuple):
+    """How `jit` compiles: see there."""
+
+    fuse: bool = True
+    threads: int | None = None
+    schedule: Callable[[Stages], Schedule] | None = None
+
+
+class Function(NamedTuple):
+    """A Python function with all that decides what becomes of it."""
+
+    function: Callable[..., Any]
+    name: str
+    parameters: Parameters
+    options: Options
+
+
+class FunctionCacheInfo(NamedTuple):
+    """hits, misses: calls that found their program in memory, and that had to compile it."""
+
+    hits: int
+    misses: int
+    maxsize: int
+    currsize: int
+
+
+class Mode(threading.local):
+    """What a thread is at."""
+
+    disabled = 0  # how many `disable_jit` blocks it is in
+    compiling = 0  # how many compilations
+
+
+mode = Mode()
+functions: WeakSet[JittedFunction] = WeakSet()
+
+_jobs: dict[tuple[JittedFunction, Key], threading.Event] = {}  # being compiled, by some thread
+os.register_at_fork(after_in_child=_jobs.clear)  # the threads that were at it are gone
+
+
+class _ByValue:
+    """In place of a program: the values of these floats are part of the key."""
+
+    __slots__ = ("places", "used")
+
+    def __init__(self, places: tuple[int, ...]) -> None:
+        self.places = places
+        self.used = 0
+
+    def extended(self, key: Key, values: Sequence[Any]) -> Key:
+        return (*key, *[typed(values[place]) for place in self.places])
+
+
+class JittedFunction:
+    """A function under `jit`: compiled when first called with arguments of new types."""
+
+    __wrapped__: Callable[..., Any]
+
+    def __init__(
+        self, function: Callable[..., Any], static: Sequence[str], options: Options, maxsize: int
+    ) -> None:
+        functools.update_wrapper(self, function)
+        name = function_name(function)
+        self._parameters = Parameters(function, name, static)
+        self._fewest, self._most = self._parameters.fewest, self._parameters.most
+        self._function = Function(function, name, self._parameters, options)
+        self._maxsize = maxsize
+        self._copy_noticed = False
+        self._uses = self._misses = 0
+        self.clear_cache()
+        functions.add(self)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if mode.disabled:
+            return self.__wrapped__(*args, **kwargs)
+        if kwargs or not self._fewest <= len(args) <= self._most:
+            args, kwargs = self._bind(args, kwargs)
+        if not kwargs:
+            key = quick_key(args)
+            entry = self._programs.get(key)
+            if type(entry) is _ByValue:
+                entry.used = self._uses
+                entry = self._programs.get(entry.extended(key, args))
+            if entry is not None:
+                self._uses = entry.used = self._uses + 1
+                try:
+                    return entry(args)  # type: ignore[operator]
+                except StaleError:
+                    pass
+                except TinyfuseError as error:
+                    raise without_internal_frames(error) from None
+        try:
+            return self._call(args, kwargs)
+        except Exception as error:
+            raise at_users_line(error) from error.__cause__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else BoundFunction(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self.__wrapped__!r}>"
+
+    def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
+        """Trace the function for arguments of these types; ShapeDtypeStructs may stand for arrays.
+
+        Raises what the function raises, and the errors of `tinyfuse.errors`.
+        """
+        try:
+            return self._trace(self._take_apart(args, kwargs))
+        except Exception as error:
+            raise at_users_line(error) from error.__cause__
+
+    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace, and plan the loops: `f.trace(...).lower()`."""
+        return self.trace(*args, **kwargs).lower()
+
+    def cache_info(self) -> FunctionCacheInfo:
+        """How the programs in memory are used."""
+        hits = self._uses - self._misses
+        return FunctionCacheInfo(hits, self._misses, self._maxsize, len(self._executables()))
+
+    def clear_cache(self) -> None:
+        """Forget all programs in memory. Calls that are running one go on."""
+        self._programs: dict[Key, Executable | _ByValue] = {}
+        self._needed: dict[TreeDef, frozenset[int]] = {}  # leaves whose value tracing asked for
+        self._uses = self._misses = 0
+
+    def explain_miss(self, /, *args: Any, **kwargs: Any) -> str:
+        """Why a call would compile: what differs from the signature of the nearest program."""
+        call = self._take_apart(args, kwargs)
+        signature = signature_of(self._parameters, call, self._needs(call))
+        if self._find(call) is not None:
+            return f"{self._function.name}{signature} is in memory: such a call compiles nothing."
+        return f"{self._function.name}{signature}: {self._explanation(signature)}"
+
+    def _explanation(self, signature: Signature, separator: str = "\n  ") -> str:
+        known = [executable.signature for executable in self._executables()]
+        if not known:
+            return "there is no program in memory yet."
+        nearest = min(reversed(known), key=lambda old: len(differences(signature, old)))
+        lines = differences(signature, nearest) or ["the byte order or the class of an array"]
+        return separator.join((f"the nearest program is for {nearest}; what differs:", *lines))
+
+    def _executables(self) -> list[Executable]:
+        entries = list(self._programs.values())
+        return [entry for entry in entries if not isinstance(entry, _ByValue)]
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        try:
+            return self._parameters.bind(args, kwargs)
+        except TypeError as error:
+            raise without_internal_frames(error) from None
+
+    def _take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        return take_apart(self._parameters, *self._bind(args, kwargs))
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that the quick way did not serve; its arguments are bound."""
+        try:
+            call = take_apart(self._parameters, args, kwargs)
+        except TracedArgumentError:  # the call is a part of the function that is being traced
+            return self.__wrapped__(*args, **kwargs)
+        executable = self._find(call)
+        if executable is None:
+            executable = self._compile_once(call)
+        else:
+            self._uses = executable.used = self._uses + 1
+        while True:
+            try:
+                return executable(call.values)
+            except StaleError as stale:
+                log.info("recompile %s: %s", self._function.name, stale)
+                executable = self._compile(call)
+
+    def _needs(self, call: Call) -> frozenset[int]:
+        return self._needed.get(call.in_tree, frozenset())
+
+    def _by_value(self, call: Call) -> _ByValue:
+        floats = [at for at in sorted(self._needs(call)) if type(call.leaves[at]) is float]
+        return _ByValue(tuple([call.places[at] for at in floats]))
+
+    def _key(self, call: Call) -> Key:
+        return self._by_value(call).extended(call.key, call.values)
+
+    def _find(self, call: Call) -> Executable | None:
+        entry = self._programs.get(self._key(call))
+        return None if isinstance(entry, _ByValue) else entry
+
+    def _compile_once(self, call: Call) -> Executable:
+        """Compile, or wait for the thread that is at it already."""
+        job = (self, self._key(call))
+        done = threading.Event()
+        running = _jobs.setdefault(job, done)
+        if running is not done:
+            if not mode.compiling:  # else two compilations could wait for one another
+                running.wait()
+            return self._find(call) or self._compile(call)
+        try:
+            return self._find(call) or self._compile(call)
+        finally:
+            _jobs.pop(job, None)
+            done.set()
+
+    def _compile(self, call: Call) -> Executable:
+        from tinyfuse.compilation import log_compilation
+
+        self._require_elements(call)
+        mode.compiling += 1
+        try:
+            traced = self._trace(call)
+            self._log_miss(traced)
+            compiled = traced.lower().compile()
+        finally:
+            mode.compiling -= 1
+        log_compilation(compiled)
+        executable = compiled.executable(call, self._notice_copy)
+        self._keep(call, executable)
+        return executable
+
+    def _require_elements(self, call: Call) -> None:
+        for at, value in enumerate(call.leaves):
+            if isinstance(value, ShapeDtypeStruct):
+                name = argument_names(call.in_tree, self._parameters)[at]
+                raise ArgumentError(
+                    f"argument {name}: a ShapeDtypeStruct has no elements to compute with; it is "
+                    "for trace and lower"
+                )
+
+    def _trace(self, call: Call) -> Traced:
+        from tinyfuse.compilation import Traced
+        from tinyfuse.trace import NeedsValue
+
+        while True:
+            needs = self._needs(call)
+            try:
+                return Traced(self._function, call, needs)
+            except NeedsValue as needed:
+                self._needed[call.in_tree] = needs | {needed.index}
+                name = argument_names(call.in_tree, self._parameters)[needed.index]
+                log.info(
+                    "retrace %s: tracing needs the value of the float %s (%s): each is compiled "
+                    "for itself",
+                    *(self._function.name, name, needed.reason),
+                )
+
+    def _log_miss(self, traced: Traced) -> None:
+        if self._programs and log.isEnabledFor(logging.INFO):
+            reason = self._explanation(traced.signature, " ")
+            log.info("recompile %s%s: %s", traced.name, traced.signature, reason)
+
+    def _keep(self, call: Call, executable: Executable) -> None:
+        self._misses += 1
+        by_value = self._by_value(call)
+        self._uses = executable.used = by_value.used = self._uses + 1
+        if by_value.places:
+            self._programs[call.key] = by_value
+        self._programs[by_value.extended(call.key, call.values)] = executable
+        for kind in (_ByValue, type(executable)):
+            self._evict(kind)
+
+    def _evict(self, kind: type) -> None:
+        """Forget what was used longest ago. A call that is running it goes on."""
+        entries = [item for item in list(self._programs.items()) if type(item[1]) is kind]
+        if len(entries) > self._maxsize:
+            entries.sort(key=lambda item: item[1].used)
+            for key, _ in entries[: -self._maxsize]:
+                self._programs.pop(key, None)
+
+    def _notice_copy(self, name: str) -> None:
+        if not self._copy_noticed:
+            self._copy_noticed = True
+            log.warning(
+                "%s: %s is not in C order (or not aligned, or not in native byte order), so that "
+                "each call copies it",
+                *(self._function.name, name),
+            )
+
+
+class BoundFunction:
+    """A jitted method of an instance. Instances with attributes of equal types share a program."""
+
+    __slots__ = ("__func__", "__self__")
+
+    def __init__(self, function: JittedFunction, instance: Any) -> None:
+        self.__func__ = function
+        self.__self__ = instance
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.__func__(self.__self__, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__func__, name)
+
+    def __repr__(self) -> str:
+        return f"<bound {self.__func__!r} of {self.__self__!r}>"
+
+    def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
+        """As `JittedFunction.trace`."""
+        return self.__func__.trace(self.__self__, *args, **kwargs)
+
+    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
+        """As `JittedFunction.lower`."""
+        return self.__func__.lower(self.__self__, *args, **kwargs)
+
+    def explain_miss(self, /, *args: Any, **kwargs: Any) -> str:
+        """As `JittedFunction.explain_miss`."""
+        return self.__func__.explain_miss(self.__self__, *args, **kwargs)
+
+
+def function_name(function: Any) -> str:
+    """Its name, for a partial that of the function in it, `lambda` for a nameless one."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", type(function).__name__)
+    return "".join(letter for letter in name if letter.isalnum() or letter == "_") or "function"
+
+
+def at_users_line(error: Exception) -> BaseException:
+    """The error without tinyfuse's frames, unless it is a fault of tinyfuse's."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    ours = place is not None and is_internal(place.tb_frame)
+    return (
+        error if ours and not isinstance(error, TinyfuseError) else without_internal_frames(error)
+    )
