@@ -18,6 +18,7 @@ from filters import harris_response, tone_curve, unsharp_mask
 from timing import duration, medians, run_without_openblas_settings
 
 import tinyfuse
+from tinyfuse.runtime.toolchain import find_compiler
 
 WIDTH = 100  # columns of the terminal
 
@@ -35,7 +36,7 @@ class Example(NamedTuple):
 EXAMPLES = (
     Example(unsharp_mask, 0, "only + - * and comparisons: the same bits"),
     Example(harris_response, 1e-5, "sums are added up in another order"),
-    Example(tone_curve, 1e-5, "sums, and power, exp, log are other functions"),
+    Example(tone_curve, 1e-5, "other sums, power, exp and log"),
 )
 
 
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None, seconds: float = 1.0) -> int:
     options = _options(arguments)
     picture = photograph()
     print(f"A photograph: {' x '.join(map(str, picture.shape))} {picture.dtype} from scikit-learn.")
-    print(f"{tinyfuse.num_threads()} threads.")
+    print(f"{tinyfuse.num_threads()} threads; compiler: {' '.join(find_compiler().command)}")
     show(unsharp_mask, picture)
     results = [check(example.function, picture) for example in EXAMPLES]
     heading("The same as numpy?")
@@ -126,7 +127,8 @@ def check(function: Filter, picture: np.ndarray) -> Checked:
     results = [tinyfuse.jit(function, **options)(picture) for options in ways]
     difference = max(float(np.abs(result - expected).max()) for result in results)
     same_bits = len({result.tobytes() for result in results}) == 1
-    return Checked(difference / float(np.abs(expected).max()), same_bits)
+    largest = float(np.abs(expected).max()) or 1.0
+    return Checked(difference / largest, same_bits)
 
 
 def _passes(example: Example, result: Checked) -> bool:
@@ -149,9 +151,12 @@ def _speed(function: Filter, picture: np.ndarray, seconds: float) -> str:
         f"{tinyfuse.num_threads()} threads": lambda: many(picture),
     }
     times = medians(calls, seconds)
-    cells = [f"{name} {duration(time)}" for name, time in times.items()]
-    ratios = [f" ({times['numpy'] / time:.1f}x)" for time in times.values()]
-    return "   ".join([cells[0], *(c + r for c, r in zip(cells[1:], ratios[1:], strict=True))])
+    numpy = times.pop("numpy")
+    cells = [f"numpy {duration(numpy)}"]
+    cells += [
+        f"{name} {duration(time)} {f'({numpy / time:.1f}x)':>7s}" for name, time in times.items()
+    ]
+    return "   ".join(cells)
 
 
 def write_pictures(picture: np.ndarray, folder: Path) -> list[Path]:
@@ -172,8 +177,8 @@ def write_pictures(picture: np.ndarray, folder: Path) -> list[Path]:
 
 def as_gray(response: np.ndarray) -> np.ndarray:
     """Values of both signs as shades from 0 to 1: gray for zero, small ones made visible."""
-    visible = np.sign(response) * np.abs(response) ** 0.25
-    return 0.5 + 0.5 * visible / np.abs(visible).max()
+    visible = np.sign(response) * np.sqrt(np.abs(response))
+    return 0.5 + 0.5 * visible / (np.abs(visible).max() or 1)
 
 
 if __name__ == "__main__":

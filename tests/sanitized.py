@@ -20,7 +20,7 @@ from tinyfuse.runtime.numerics import CompiledNumerics
 from tinyfuse.testing import Case, Failure, Report, difference, program_case, random_program
 from tinyfuse.testing.choices import SeededChoices
 from tinyfuse.testing.compiled import SPLITTING_POOL
-from tinyfuse.testing.ladder import random
+from tinyfuse.testing.variants import random
 
 BATCH = 50
 FLAGS = (

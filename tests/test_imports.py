@@ -12,29 +12,10 @@ import tinyfuse
 
 ROOT = Path(tinyfuse.__file__).parent
 LEVELS = (
-    *(
-        "config",
-        "errors",
-        "dtypes",
-        "tree",
-        "machine",
-        "source",
-        "graph",
-        "trace",
-        "stage",
-        "loops",
-    ),
-    *(
-        "schedule",
-        "lower",
-        "emit",
-        "runtime",
-        "executable",
-        "api",
-        "inspect",
-        "testing",
-        "__init__",
-    ),
+    *("config", "errors", "dtypes", "tree", "machine", "source"),
+    *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime"),
+    *("parameters", "signature", "executable", "compilation", "jitted", "api"),
+    *("inspect", "testing", "__init__"),
 )
 MODULES = sorted(ROOT.rglob("*.py"))
 

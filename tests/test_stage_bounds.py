@@ -12,10 +12,10 @@ from tinyfuse.stage.bounds import Facts
 from tinyfuse.stage.expr import IndexTest, Op
 from tinyfuse.stage.index import Affine, Axis, affine
 
-I, J, K = Axis("i", 4), Axis("j", 6), Axis("k", 5)
-AXES = (I, J, K)
+ROW, J, K = Axis("i", 4), Axis("j", 6), Axis("k", 5)
+AXES = (ROW, J, K)
 
-sums = st.tuples(*[st.integers(-6, 6)] * 4).map(lambda c: I * c[0] + J * c[1] + K * c[2] + c[3])
+sums = st.tuples(*[st.integers(-6, 6)] * 4).map(lambda c: ROW * c[0] + J * c[1] + K * c[2] + c[3])
 indices = st.one_of(
     sums,
     st.tuples(sums, st.integers(1, 9), sums).map(lambda t: t[0] // t[1] + t[2]),
@@ -32,7 +32,7 @@ def holds(test: IndexTest, at: dict[Axis, int]) -> bool:
     return above and (test.high is None or index < test.high)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(indices, st.lists(st.tuples(tests, st.booleans()), min_size=1, max_size=3))
 def test_intervals_hold_every_value_where_the_conditions_hold(index, conditions):
     facts = Facts()
@@ -73,18 +73,18 @@ def test_splitting_a_tested_position_stays_within_the_extents(extents):
 
 
 def test_both_sides_of_a_conjunction_hold():
-    both = Op("logical_and", (IndexTest(affine(I), 1, None), IndexTest(affine(J), None, 3)), BOOL)
+    both = Op("logical_and", (IndexTest(affine(ROW), 1, None), IndexTest(affine(J), None, 3)), BOOL)
     facts = Facts().where(both, True)
-    assert facts.interval(I + J) == (1, 5)
-    assert Facts().where(both, False).interval(I + J) == (0, 8)
+    assert facts.interval(ROW + J) == (1, 5)
+    assert Facts().where(both, False).interval(ROW + J) == (0, 8)
 
 
 def test_facts_that_exclude_one_another_are_contradictory():
-    facts = Facts().where(IndexTest(affine(I), None, 2), True)
+    facts = Facts().where(IndexTest(affine(ROW), None, 2), True)
     assert not facts.contradictory
-    assert facts.where(IndexTest(affine(I), None, 3), False).contradictory
+    assert facts.where(IndexTest(affine(ROW), None, 3), False).contradictory
 
 
 def test_intervals_without_facts_are_those_of_the_index():
-    for index in (affine(I), I * 3 - J, Affine((), 5), J // 4):
+    for index in (affine(ROW), ROW * 3 - J, Affine((), 5), J // 4):
         assert Facts().interval(index) == index.interval()

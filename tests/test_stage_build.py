@@ -39,17 +39,19 @@ stages softmax(x: float32[4, 20])
 
 
 def test_softmax_of_rows_that_fill_their_lanes():
-    assert text(softmax(4, 640)).splitlines()[1:3] == [
-        "  largest_lanes[i < 4, l < 64]: float32 = serial maximum over s < 10 of x[i, 64 * s + l], from -inf",
+    assert text(softmax(4, 640)).splitlines()[1:4] == [
+        "  largest_lanes[i < 4, l < 64]: float32 = serial maximum over s < 10",
+        "    of x[i, 64 * s + l], from -inf",
         "  largest[i < 4]: float32 = halving maximum over l < 64 of largest_lanes[i, l]",
     ]
 
 
 def test_softmax_of_long_rows_with_a_tail():
-    assert text(softmax(2, 2500)).splitlines()[1:4] == [
-        "  largest_lanes[i < 2, b < 3, l < 64]: float32 = serial maximum over s < 16"
-        " where 1024 * b + 64 * s + l < 2500 of x[i, 1024 * b + 64 * s + l], from -inf",
-        "  largest_blocks[i < 2, b < 3]: float32 = halving maximum over l < 64 of largest_lanes[i, b, l]",
+    assert text(softmax(2, 2500)).splitlines()[1:5] == [
+        "  largest_lanes[i < 2, b < 3, l < 64]: float32 = serial maximum over s < 16",
+        "    of x[i, 1024 * b + 64 * s + l] where 1024 * b + 64 * s + l < 2500, from -inf",
+        "  largest_blocks[i < 2, b < 3]: float32 = halving maximum over l < 64 "
+        "of largest_lanes[i, b, l]",
         "  largest[i < 2]: float32 = pairwise maximum over b < 3 of largest_blocks[i, b]",
     ]
 
@@ -60,7 +62,8 @@ def test_sums_over_rows_are_blocks_of_rows():
         text(g.graph(g.reduce("sum", g.input("x", 300, 5), 0)))
         == """\
 stages columns(x: float32[300, 5])
-  out_blocks[b < 3, i < 5]: float32 = serial add over r < 128 where 128 * b + r < 300 of x[128 * b + r, i], from 0.0
+  out_blocks[b < 3, i < 5]: float32 = serial add over r < 128
+    of x[128 * b + r, i] where 128 * b + r < 300, from 0.0
   out[i < 5]: float32 = pairwise add over b < 3 of out_blocks[b, i]
   return out"""
     )
@@ -80,10 +83,10 @@ stages outer(x: float32[3, 4, 5])
 
 def test_sums_over_all_axes_are_flat():
     g = GraphBuilder("total")
-    assert text(g.graph(g.reduce("sum", g.input("x", 10, 128), 0, 1))).splitlines()[1] == (
-        "  out_lanes[b < 2, l < 64]: float32 = serial add over s < 16"
-        " where 1024 * b + 64 * s + l < 1280 of x[8 * b + s / 2, 64 * (s % 2) + l], from 0.0"
-    )
+    assert text(g.graph(g.reduce("sum", g.input("x", 10, 128), 0, 1))).splitlines()[1:3] == [
+        "  out_lanes[b < 2, l < 64]: float32 = serial add over s < 16",
+        "    of x[8 * b + s / 2, 64 * (s % 2) + l] where 1024 * b + 64 * s + l < 1280, from 0.0",
+    ]
 
 
 def test_matrix_products_are_chains_of_fused_multiply_adds():
@@ -99,13 +102,14 @@ stages product(a: float32[3, 4], b: float32[4, 5])
 
 
 def test_long_contractions_are_chains_of_4096():
-    g = GraphBuilder("long")
+    g = GraphBuilder("chains")
     a, b = g.input("a", 2, 5000), g.input("b", 5000, 3)
     assert (
         text(g.graph(g.contract("ij,jk->ik", a, b, via="matmul")))
         == """\
-stages long(a: float32[2, 5000], b: float32[5000, 3])
-  out_blocks[block < 2, i < 2, j < 3]: float32 = serial fma over r < 4096 where 4096 * block + r < 5000 of a[i, 4096 * block + r] * b[4096 * block + r, j], from 0.0
+stages chains(a: float32[2, 5000], b: float32[5000, 3])
+  out_blocks[block < 2, i < 2, j < 3]: float32 = serial fma over r < 4096
+    of a[i, 4096 * block + r] * b[4096 * block + r, j] where 4096 * block + r < 5000, from 0.0
   out[i < 2, j < 3]: float32 = pairwise add over block < 2 of out_blocks[block, i, j]
   return out"""
     )
@@ -118,7 +122,8 @@ def test_dot_products_have_lanes():
         text(g.graph(g.contract("i,i->", a, b, via="dot")))
         == """\
 stages dot(x: float32[90], y: float32[90])
-  out_lanes[l < 64]: float32 = serial fma over s < 2 where 64 * s + l < 90 of x[64 * s + l] * y[64 * s + l], from 0.0
+  out_lanes[l < 64]: float32 = serial fma over s < 2
+    of x[64 * s + l] * y[64 * s + l] where 64 * s + l < 90, from 0.0
   out: float32 = halving add over l < 64 of out_lanes[l]
   return out"""
     )
@@ -131,7 +136,8 @@ def test_argmax_is_the_maximum_and_the_first_index_that_has_it():
         == """\
 stages best(x: float32[3, 7])
   winner_max[i < 3]: float32 = serial maximum over k < 7 of x[i, k], from -inf
-  winner[i < 3]: int64 = serial minimum over k < 7 of k if x[i, k] == winner_max[i] or x[i, k] != x[i, k] else 7, from 7
+  winner[i < 3]: int64 = serial minimum over k < 7
+    of k if x[i, k] == winner_max[i] or x[i, k] != x[i, k] else 7, from 7
   return winner"""
     )
 
@@ -229,15 +235,16 @@ def test_names_of_users_never_meet_names_of_c_or_of_axes():
     g = GraphBuilder("i")
     i, k, b = g.input("i", 70, 3), g.input("k", 70), g.input("double", 3)
     s = g.reduce("sum", g.op("exp", i, name="exp"), 1, name="σ")
-    l = g.reduce("sum", g.op("multiply", s, k, name="l"), 0, name="b")
+    total = g.reduce("sum", g.op("multiply", s, k, name="l"), 0, name="b")
     assert (
-        text(g.graph(l, g.op("add", b, b, name="exp")))
+        text(g.graph(total, g.op("add", b, b, name="exp")))
         == """\
 stages i(i_1: float32[70, 3], k: float32[70], double_1: float32[3])
   exp_1[j < 70, m < 3]: float32 = exp(i_1[j, m])
   sigma[j < 70]: float32 = serial add over m < 3 of exp_1[j, m], from 0.0
   l[j < 70]: float32 = sigma[j] * k[j]
-  b_lanes[lane < 64]: float32 = serial add over s < 2 where 64 * s + lane < 70 of l[64 * s + lane], from 0.0
+  b_lanes[lane < 64]: float32 = serial add over s < 2
+    of l[64 * s + lane] where 64 * s + lane < 70, from 0.0
   b: float32 = halving add over lane < 64 of b_lanes[lane]
   exp_2[j < 3]: float32 = double_1[j] + double_1[j]
   return b, exp_2"""

@@ -11,8 +11,8 @@ from tinyfuse.stage.index import Axis, affine
 from tinyfuse.stage.ir import Stage, Stages
 from tinyfuse.stage.printer import expression_lines, stage_lines, stages_text
 
-I = Axis("i", 8)
-A, B, C = [Stage(name, (I,), FLOAT32)[(I,)] for name in "abc"]
+ROW = Axis("i", 8)
+A, B, C = [Stage(name, (ROW,), FLOAT32)[(ROW,)] for name in "abc"]
 SCALAR = Stage("alpha", (), FLOAT32)[()]
 
 
@@ -37,13 +37,13 @@ def op(name: str, *operands: Expr, dtype: np.dtype = FLOAT32) -> Op:
         (op("maximum", A, op("exp", B)), "maximum(a[i], exp(b[i]))"),
         (op("subtract", A, Const(np.float32(-0.5))), "a[i] - -0.5"),
         (op("power", Const(np.float32(-2)), A), "(-2.0) ** a[i]"),
-        (op("multiply", Index(I * 2 + 1), Index(affine(I)), dtype=INT64), "(2 * i + 1) * i"),
+        (op("multiply", Index(ROW * 2 + 1), Index(affine(ROW)), dtype=INT64), "(2 * i + 1) * i"),
         (Const(np.bool_(True)), "True"),
         (Const(np.float32("inf")), "inf"),
         (Cast(op("add", A, B), INT64), "int64(a[i] + b[i])"),
-        (IndexTest(I + 1, 0, 4), "0 <= i + 1 < 4"),
-        (IndexTest(affine(I), 3, None), "3 <= i"),
-        (Op("select", (IndexTest(affine(I), None, 3), A, B), FLOAT32), "a[i] if i < 3 else b[i]"),
+        (IndexTest(ROW + 1, 0, 4), "0 <= i + 1 < 4"),
+        (IndexTest(affine(ROW), 3, None), "3 <= i"),
+        (Op("select", (IndexTest(affine(ROW), None, 3), A, B), FLOAT32), "a[i] if i < 3 else b[i]"),
         (
             op("add", A, select(op("less", A, B, dtype=BOOL), B, C)),
             "a[i] + (b[i] if a[i] < b[i] else c[i])",
@@ -76,12 +76,12 @@ def test_deep_and_widely_shared_expressions_stay_short():
 
 
 def stage(body: Expr, **rest) -> Stage:
-    return Stage("y", (), FLOAT32, body, reduce_axes=(I,), init=np.float32(0), **rest)
+    return Stage("y", (), FLOAT32, body, reduce_axes=(ROW,), init=np.float32(0), **rest)
 
 
 def test_reductions_of_each_form():
     so_far = Accumulator(FLOAT32)
-    inside = IndexTest(affine(I), None, 5)
+    inside = IndexTest(affine(ROW), None, 5)
     forms = [
         op("add", so_far, op("subtract", A, B)),
         op("fma", A, B, so_far),
@@ -95,7 +95,7 @@ def test_reductions_of_each_form():
         ["y: float32 = serial add over i < 8 of a[i] - b[i], from 0.0"],
         ["y: float32 = serial fma over i < 8 of a[i] * b[i], from 0.0"],
         ["y: float32 = serial fma over i < 8 of (a[i] - b[i]) * c[i], from 0.0"],
-        ["y: float32 = serial maximum over i < 8 where i < 5 of a[i], from 0.0"],
+        ["y: float32 = serial maximum over i < 8 of a[i] where i < 5, from 0.0"],
         ["y: float32 = serial over i < 8 of maximum(so_far, a[i]) if i < 5 else b[i], from 0.0"],
         ["y: float32 = serial over i < 8 of a[i] + so_far, from 0.0"],
         ["y: float32 = serial over i < 8 of so_far + so_far * a[i], from 0.0"],
@@ -104,7 +104,7 @@ def test_reductions_of_each_form():
 
 def test_parts_of_a_stage_stand_below_it():
     shared = op("exp", A)
-    y = Stage("y", (I,), FLOAT32, op("multiply", shared, shared))
+    y = Stage("y", (ROW,), FLOAT32, op("multiply", shared, shared))
     x = Stage("x", (Axis("i", 8), Axis("j", 2)), FLOAT32)
     assert (
         stages_text(Stages("f", (x,), (y,), (y, y)))

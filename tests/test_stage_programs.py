@@ -1,6 +1,8 @@
-"""Graphs and their stages, interpreted: the same bits for every primitive and for random programs."""
+"""Graphs and their stages, interpreted: the same bits, for every primitive and random programs."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pytest
@@ -219,7 +221,7 @@ def _reshape(draw: st.DrawFn, g: GraphBuilder, x: Var) -> Var:
     factors = [f for extent in x.shape for f in ([2, 33] if extent == 66 else [extent])]
     cuts = draw(st.lists(st.integers(0, len(factors)), max_size=3))
     ends = [0, *sorted(cuts), len(factors)]
-    parts = [factors[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    parts = [factors[a:b] for a, b in itertools.pairwise(ends)]
     return g.reshape(x, *[int(np.prod(part)) for part in parts])
 
 

@@ -16,12 +16,12 @@ from tinyfuse.stage.ir import Order, Stage, Stages
 from tinyfuse.stage.verifier import verify_stages
 
 X = Stage("x", (Axis("i", 8),), FLOAT32)
-I, K = Axis("i", 8), Axis("k", 8)
+ROW, K = Axis("i", 8), Axis("k", 8)
 ZERO = np.float32(0)
 SO_FAR = Accumulator(FLOAT32)
 
 
-def stage(body: Expr, axes=(I,), name="y", dtype=FLOAT32, **rest) -> Stage:
+def stage(body: Expr, axes=(ROW,), name="y", dtype=FLOAT32, **rest) -> Stage:
     return Stage(name, axes, dtype, body, **rest)
 
 
@@ -42,8 +42,8 @@ def tree(partial: Stage, order=Order.HALVING, **rest) -> Stage:
     return stage(add(SO_FAR, partial[(K,)]), **fields)
 
 
-PLAIN = stage(X[(I,)])
-HALVES = stage(X[(I,)], name="parts")
+PLAIN = stage(X[(ROW,)])
+HALVES = stage(X[(ROW,)], name="parts")
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ HALVES = stage(X[(I,)], name="parts")
         program(chain(add(SO_FAR, X[(K,)]))),
         program(HALVES, tree(HALVES)),
         program(HALVES, tree(HALVES, Order.PAIRWISE)),
-        program(stage(select(IndexTest(I - 1, 0, 8), X[(I - 1,)], Const(ZERO)))),
-        program(stage(select(IndexTest(affine(I), None, 3), Const(ZERO), X[(I - 3,)]))),
-        program(stage(Cast(Index(affine(I)), FLOAT32))),
-        program(stage(X[(I + 100,)], axes=(I, Axis("j", 0)))),
+        program(stage(select(IndexTest(ROW - 1, 0, 8), X[(ROW - 1,)], Const(ZERO)))),
+        program(stage(select(IndexTest(affine(ROW), None, 3), Const(ZERO), X[(ROW - 3,)]))),
+        program(stage(Cast(Index(affine(ROW)), FLOAT32))),
+        program(stage(X[(ROW + 100,)], axes=(ROW, Axis("j", 0)))),
     ],
 )
 def test_well_formed_stages_pass(stages):
@@ -66,12 +66,12 @@ def test_well_formed_stages_pass(stages):
 J = Axis("j", 8)
 S6 = Axis("k", 6)
 SIX = Stage("six", (S6,), FLOAT32, X[(S6,)])
-REVERSED = stage(X[(7 - I,)], name="reversed")
+REVERSED = stage(X[(7 - ROW,)], name="reversed")
 
 FAULTS = [
     (
         "its name is no identifier that C leaves free",
-        program(stage(X[(I,)], name="exp")),
+        program(stage(X[(ROW,)], name="exp")),
     ),
     (
         "its name is used twice",
@@ -79,11 +79,11 @@ FAULTS = [
     ),
     (
         "two axes are one, or called alike: i, i",
-        program(stage(X[(I,)], axes=(I, Axis("i", 2)))),
+        program(stage(X[(ROW,)], axes=(ROW, Axis("i", 2)))),
     ),
     (
         "two axes are one, or called alike: i, i",
-        program(stage(X[(I,)], axes=(I, I))),
+        program(stage(X[(ROW,)], axes=(ROW, ROW))),
     ),
     (
         "an axis does not start at 0, or has a negative extent",
@@ -91,15 +91,15 @@ FAULTS = [
     ),
     (
         "only inputs have no body",
-        program(Stage("y", (I,), FLOAT32)),
+        program(Stage("y", (ROW,), FLOAT32)),
     ),
     (
         "it reads y, which is not computed before",
-        program(stage(PLAIN[(I,)], name="z"), PLAIN),
+        program(stage(PLAIN[(ROW,)], name="z"), PLAIN),
     ),
     (
         "it reads x of 1 axes at 2 indices",
-        program(stage(X[(I, I)])),
+        program(stage(X[(ROW, ROW)])),
     ),
     (
         "it reads x at axes that it does not have",
@@ -107,43 +107,43 @@ FAULTS = [
     ),
     (
         "it reads x at i + 1, 1 … 8: beyond 8",
-        program(stage(X[(I + 1,)])),
+        program(stage(X[(ROW + 1,)])),
     ),
     (
         "it reads x at i - 1, -1 … 4: beyond 8",
-        program(stage(select(IndexTest(I - 1, None, 5), X[(I - 1,)], Const(ZERO)))),
+        program(stage(select(IndexTest(ROW - 1, None, 5), X[(ROW - 1,)], Const(ZERO)))),
     ),
     (
         "it reads x at 2 * i, 6 … 14: beyond 8",
-        program(stage(select(IndexTest(affine(I), None, 3), Const(ZERO), X[(I * 2,)]))),
+        program(stage(select(IndexTest(affine(ROW), None, 3), Const(ZERO), X[(ROW * 2,)]))),
     ),
     (
         "it is float64, but computes float32",
-        program(stage(X[(I,)], dtype=FLOAT64)),
+        program(stage(X[(ROW,)], dtype=FLOAT64)),
     ),
     (
         "float16 is not supported",
-        program(stage(Cast(X[(I,)], np.dtype("float16")), dtype=np.dtype("float16"))),
+        program(stage(Cast(X[(ROW,)], np.dtype("float16")), dtype=np.dtype("float16"))),
     ),
     (
         "add: computes in float64, float64, not in float32, float64",
-        program(stage(Op("add", (X[(I,)], Const(np.float64(1))), FLOAT64), dtype=FLOAT64)),
+        program(stage(Op("add", (X[(ROW,)], Const(np.float64(1))), FLOAT64), dtype=FLOAT64)),
     ),
     (
         "less gives bool, not float32",
-        program(stage(Op("less", (X[(I,)], X[(I,)]), FLOAT32))),
+        program(stage(Op("less", (X[(ROW,)], X[(ROW,)]), FLOAT32))),
     ),
     (
         "there is no scalar operation plus",
-        program(stage(Op("plus", (X[(I,)],), FLOAT32))),
+        program(stage(Op("plus", (X[(ROW,)],), FLOAT32))),
     ),
     (
         "fma of float32, float32, float64, not of three of one dtype",
-        program(stage(Op("fma", (X[(I,)], X[(I,)], Const(np.float64(0))), FLOAT32))),
+        program(stage(Op("fma", (X[(ROW,)], X[(ROW,)], Const(np.float64(0))), FLOAT32))),
     ),
     (
         "it accumulates without reduce axes",
-        program(stage(add(SO_FAR, X[(I,)]))),
+        program(stage(add(SO_FAR, X[(ROW,)]))),
     ),
     (
         "it accumulates int64 in float32",
@@ -151,7 +151,7 @@ FAULTS = [
     ),
     (
         "it has a start value, or reduces: not both",
-        program(stage(X[(I,)], init=ZERO)),
+        program(stage(X[(ROW,)], init=ZERO)),
     ),
     (
         "it has a start value, or reduces: not both",
@@ -175,7 +175,7 @@ FAULTS = [
     ),
     (
         "other stages read parts too",
-        program(HALVES, tree(HALVES), stage(HALVES[(I,)], name="again")),
+        program(HALVES, tree(HALVES), stage(HALVES[(ROW,)], name="again")),
     ),
     (
         "x is not its own",
@@ -212,11 +212,11 @@ def test_malformed_stages_are_refused(message, stages):
 
 def test_the_message_names_the_program_and_the_stage():
     with pytest.raises(VerificationError) as caught:
-        verify_stages(program(stage(X[(I + 1,)])))
+        verify_stages(program(stage(X[(ROW + 1,)])))
     assert str(caught.value) == "stages f, y: it reads x at i + 1, 1 … 8: beyond 8"
 
 
 def test_a_condition_may_read_what_its_branches_may_not():
-    condition = Op("less", (X[(I - 1,)], Const(ZERO)), BOOL)
+    condition = Op("less", (X[(ROW - 1,)], Const(ZERO)), BOOL)
     with pytest.raises(VerificationError, match="it reads x at i - 1"):
         verify_stages(program(stage(select(condition, Const(ZERO), Const(ZERO)))))

@@ -223,7 +223,7 @@ def test_every_construct_occurs():
         "return ",
     ]
     assert [text for text in wanted if text not in sources] == []
-    assert len(CONSTRUCTS) == 26
+    assert len(CONSTRUCTS) == 27
 
 
 def test_every_dtype_occurs():
@@ -240,7 +240,7 @@ def test_programs_shrink():
         settings=settings(max_examples=3000, database=None),
     )
     assert len(program.source.splitlines()) <= 4
-    assert all(np.size(value) <= 3 for value in program.arguments.values())
+    assert all(np.size(value) <= 4 for value in program.arguments.values())
 
 
 def test_evaluate_raises_what_numpy_raises():

@@ -1,4 +1,4 @@
-"""Long runs of the ladder: `python -m tests.thorough STATE [--programs 100000]`.
+"""Long runs of the ladder: `python -m tests.thorough [STATE] [--programs 100000]`.
 
 STATE is a file that says how far the run has come; a run with the same file goes on from there.
 Each program is compiled under two schedules, the default one and a random one. `--sanitize N`
@@ -12,17 +12,21 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from tests.sanitized import run_sanitized
+from tinyfuse.machine import available_cores
 from tinyfuse.testing import Failure, Ladder, Report, Variant, program_case, random_program
 from tinyfuse.testing.choices import SeededChoices
-from tinyfuse.testing.ladder import fused, random
+from tinyfuse.testing.variants import fused, random
 
 BATCH = 100
+BATCHES_PER_PROCESS = 20
 LOOPS_EVERY = 10  # one program in so many has its loops interpreted too
 FIRST_SEED = 1_000_000  # the suite's own programs have the seeds below
 
@@ -33,8 +37,9 @@ def two_variants(seed: int) -> tuple[Variant, ...]:
     return Variant("fused C", fused), random_one
 
 
-def climb_batch(first: int, count: int) -> Report:
-    """The report on the programs of seeds first … first + count - 1."""
+def climb_batch(batch: tuple[int, int]) -> Report:
+    """The report on a batch: (seed of the first program, number of programs)."""
+    first, count = batch
     programs = [random_program(seed) for seed in range(first, first + count)]
     chosen = {program.label for program in programs[::LOOPS_EVERY]}
     ladder = Ladder(two_variants(first), lambda case: case.text.splitlines()[0][2:] in chosen)
@@ -68,34 +73,38 @@ def save_state(path: Path, done: int, report: Report) -> None:
     os.replace(beside, path)
 
 
-def run(path: Path, programs: int) -> Report:
+def run(path: Path, programs: int, jobs: int) -> Report:
     """Climb with as many programs in all, those of earlier runs included."""
     done, report = load_state(path)
-    while done < programs:
-        start, count = time.perf_counter(), min(BATCH, programs - done)
-        report.merge(climb_batch(FIRST_SEED + done, count))
-        done += count
-        save_state(path, done, report)
-        seconds = time.perf_counter() - start
-        rate = f"{count / seconds:.1f} per second"
-        print(f"{done} of {programs}, {len(report.failures)} failures, {rate}", flush=True)
+    starts = range(done, programs, BATCH)
+    batches = [(FIRST_SEED + start, min(BATCH, programs - start)) for start in starts]
+    with get_context("spawn").Pool(jobs, maxtasksperchild=BATCHES_PER_PROCESS) as pool:
+        begin, before = time.perf_counter(), done
+        for (_, count), part in zip(batches, pool.imap(climb_batch, batches), strict=True):
+            report.merge(part)
+            done += count
+            save_state(path, done, report)
+            rate = (done - before) / (time.perf_counter() - begin)
+            print(f"{done} of {programs}, {len(report.failures)} failures, {rate:.1f} per second")
+            sys.stdout.flush()
     return report
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.thorough", description=__doc__)
-    parser.add_argument("state", type=Path, help="file that says how far the run has come")
+    parser = argparse.ArgumentParser("python -m tests.thorough", description=__doc__)
+    parser.add_argument("state", type=Path, nargs="?", default=Path("build/thorough.json"))
     parser.add_argument("--programs", type=int, default=100_000)
-    parser.add_argument(
-        "--sanitize", type=int, metavar="N", help="run N programs under sanitizers instead"
-    )
+    parser.add_argument("--jobs", type=int, default=available_cores(), help="processes")
+    parser.add_argument("--sanitize", type=int, metavar="N", help="N programs, under sanitizers")
     options = parser.parse_args(arguments)
-    if options.sanitize:
-        report = run_sanitized(
-            range(FIRST_SEED, FIRST_SEED + options.sanitize), options.state.parent
-        )
-    else:
-        report = run(options.state, options.programs)
+    options.state.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ.setdefault("TINYFUSE_CACHE_DIR", cache)
+        if options.sanitize:
+            seeds = range(FIRST_SEED, FIRST_SEED + options.sanitize)
+            report = run_sanitized(seeds, options.state.parent)
+        else:
+            report = run(options.state, options.programs, options.jobs)
     print(report)
     return 1 if report.failures else 0
 

@@ -37,7 +37,9 @@ def replay(traced: Trace, *args: Any, **kwargs: Any) -> Any:
     """What a compiled call would return, computed by numpy equation by equation."""
     leaves, _ = tree.flatten((args, kwargs))
     arrays = [
-        np.asarray(leaf) for leaf, spec in zip(leaves, traced.specs, strict=True) if spec.kind != "static"
+        np.asarray(leaf)
+        for leaf, spec in zip(leaves, traced.specs, strict=True)
+        if spec.kind != "static"
     ]
     arrays += [captured.current() for captured in traced.captured]
     values = iter(interpret(traced.graph, arrays, NumpyNumerics()))

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from tinyfuse.jitted import BoundFunction, JittedFunction, Options, functions, mode
+from tinyfuse.jitted import BoundFunction, JittedFunction, functions, mode
+from tinyfuse.parameters import Options
 from tinyfuse.signature import ShapeDtypeStruct
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from tinyfuse.executable import Executable, Program, Site, plan_outputs
 from tinyfuse.graph.ir import Graph
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.graph.verifier import verify_graph
-from tinyfuse.jitted import Function, Options
 from tinyfuse.loops.ir import Cost, Kernel
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import Machine, host
+from tinyfuse.parameters import Function, Options
 from tinyfuse.runtime.build import build
 from tinyfuse.runtime.library import Entry, load
 from tinyfuse.schedule.decisions import Decision
@@ -180,7 +180,7 @@ class Compiled:
         traced = self.lowered.traced
         call = take_apart(traced.parameters, *traced.parameters.bind(args, kwargs))
         executable = self._executables.get(call.key)
-        if executable is None or traced.by_value:
+        if executable is None or traced.by_value:  # whose values are no part of the key
             self._require(signature_of(traced.parameters, call, traced.by_value))
             executable = self._executables[call.key] = self.executable(call, _ignore)
         try:
@@ -202,9 +202,10 @@ class Compiled:
     def executable(self, call: Call, copied: Callable[[str], None]) -> Executable:
         """What runs calls that are taken apart like this one."""
         lowered, specs = self.lowered, self.lowered.traced.signature.specs
-        dynamic = [at for at, spec in enumerate(specs) if spec.kind != "static"]
-        places = tuple([call.places[at] for at in dynamic])
-        swapped = not all(getattr(call.leaves[at], "dtype", FLOAT64).isnative for at in dynamic)
+        pairs = zip(call.places, specs, strict=True)
+        places = tuple([place for place, spec in pairs if spec.kind != "static"])
+        dtypes = [getattr(call.values[place], "dtype", FLOAT64) for place in places]
+        swapped = not all(dtype.isnative for dtype in dtypes)
         program = Program(
             lowered.traced.trace,
             lowered.plan,

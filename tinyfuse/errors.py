@@ -1,4 +1,4 @@
-"""What can go wrong, one class for each cause: why it happens, an example, and what to write instead.
+"""What can go wrong, one class for each cause: why, an example, and what to write instead.
 
 Every message says what was attempted and where in the user's file. A class also derives from what
 numpy (or Python) raises in the same place, so that `except ValueError` works as it does without
@@ -52,9 +52,9 @@ class NumberConversionError(TinyfuseError, TypeError):
             return x[: int(n[0])]    # NumberConversionError
 
     What decides shapes and Python's loops must be a Python number: pass it as an argument of its
-    own (`first(x, 3)`), or take it from a shape (`len(x)`, `x.shape[0]`). In place of `math.sqrt(x)`
-    write `np.sqrt(x)`, in place of `float(x)` `x.astype(np.float64)`, in place of `round(x)`
-    `np.round(x)`.
+    own (`first(x, 3)`), or take it from a shape (`len(x)`, `x.shape[0]`). In place of
+    `math.sqrt(x)` write `np.sqrt(x)`, in place of `float(x)` `x.astype(np.float64)`, in place of
+    `round(x)` `np.round(x)`.
     """
 
 
@@ -109,8 +109,8 @@ class UnlistedFunctionError(TinyfuseError, TypeError):
 class UnlistedAttributeError(TinyfuseError, AttributeError):
     """A method or attribute of `numpy.ndarray` that a traced array does not have.
 
-    `x.tolist()`, `x.tobytes()`, `x.ctypes`, `x.strides` and others need the elements in memory. Use them on the
-    result, outside the traced function.
+    `x.tolist()`, `x.tobytes()`, `x.ctypes`, `x.strides` and others need the elements in
+    memory. Use them on the result, outside the traced function.
     """
 
 
@@ -130,8 +130,7 @@ class ShapeError(TinyfuseError, ValueError):
 
     ::
 
-        def f(x, y):                 # float32[3], float32[4]
-            return x + y             # operands could not be broadcast together with shapes (3,) (4,)
+        x + y        # operands could not be broadcast together with shapes (3,) (4,)
     """
 
 
@@ -140,7 +139,7 @@ class AxisError(TinyfuseError, np.exceptions.AxisError):
 
     ::
 
-        x.sum(axis=2)                # float32[3, 4]: axis 2 is out of bounds for array of dimension 2
+        x.sum(axis=2)            # float32[3, 4]: axis 2 is out of bounds for array of dimension 2
     """
 
 
@@ -184,7 +183,7 @@ class DtypeError(TinyfuseError, TypeError):
 
     ::
 
-        x & y                        # float32: ufunc 'bitwise_and' not supported for the input types, ...
+        x & y        # float32: ufunc 'bitwise_and' not supported for the input types, ...
 
     Convert before: `x.astype(np.int32) & y.astype(np.int32)`.
     """
@@ -208,7 +207,7 @@ class InvalidArgumentError(TinyfuseError, ValueError):
 
     ::
 
-        x.max()                      # float32[0]: zero-size array to reduction operation maximum ...
+        x.max()      # float32[0]: zero-size array to reduction operation maximum ...
     """
 
 

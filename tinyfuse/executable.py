@@ -143,7 +143,7 @@ class Executable:
     """
 
     __slots__ = (
-        *("_captured", "_checks", "_copies", "_direct", "_entry", "_layout", "_leaves"),
+        *("_alone", "_captured", "_checks", "_copies", "_direct", "_entry", "_layout", "_leaves"),
         *("_operands", "_out_tree", "_results", "_roots", "_scratch_bytes", "_site", "_steps"),
         *("_threads", "signature", "used"),
     )
@@ -183,8 +183,9 @@ class Executable:
         self._leaves = [_leaf(output, position) for output in trace.outputs]
         self._out_tree = trace.out_tree
         others = (self._checks, self._copies, self._roots, self._steps)
-        alone = trace.out_tree == LEAF and self._leaves == [(0, None, None)]
-        self._direct = alone and not any(others)  # the result is what has been computed
+        self._alone = trace.out_tree == LEAF
+        untouched = self._leaves == [(0, None, None)] and not any(others)
+        self._direct = self._alone and untouched  # the result is what has been computed
 
     def __call__(self, args: Sequence[Any]) -> Any:
         """The function's result for the leaves of its arguments.
@@ -211,8 +212,10 @@ class Executable:
 
     def _native(self, value: Any, var: Var) -> np.ndarray:
         """An operand as compiled code reads it: aligned, in C order and native byte order."""
+        if not isinstance(value, np.ndarray):
+            return np.asarray(value, var.dtype)
         array = np.require(value, var.dtype, ("C_CONTIGUOUS", "ALIGNED"))
-        if isinstance(value, np.ndarray) and not np.may_share_memory(array, value):
+        if not np.may_share_memory(array, value):
             self._site.copied(var.name or "an array")
         return array
 
@@ -225,14 +228,9 @@ class Executable:
         values += [args[place] for _, place in self._roots]
         for eqn, operand in self._steps:
             values.append(NUMPY_VIEWS[eqn.primitive](eqn, np.asarray(values[operand])))
-        return self._out_tree.unflatten(
-            [
-                (constant if position is None else values[position])
-                if finish is None
-                else finish(constant if position is None else values[position])
-                for position, constant, finish in self._leaves
-            ]
-        )
+        if self._alone:
+            return _finished(self._leaves[0], values)
+        return self._out_tree.unflatten([_finished(leaf, values) for leaf in self._leaves])
 
 
 # A leaf of the result: a position among the values or else a constant, and its last step.
@@ -246,6 +244,12 @@ def _leaf(output: OutputSpec, position: Mapping[Atom, int]) -> Leaf:
     if not isinstance(atom, Var):
         return None, atom, None
     return position[atom], None, _FINISHES.get((output.is_scalar, output.weak))
+
+
+def _finished(leaf: Leaf, values: Sequence[Any]) -> Any:
+    position, constant, finish = leaf
+    value = constant if position is None else values[position]
+    return value if finish is None else finish(value)
 
 
 def _as_scalar(value: Any) -> Any:

@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from tinyfuse.config import compile_log as log
 from tinyfuse.errors import ArgumentError, TinyfuseError, is_internal, without_internal_frames
-from tinyfuse.parameters import Arguments, Parameters
+from tinyfuse.parameters import Arguments, Function, Options, Parameters
 from tinyfuse.signature import (
     Call,
     Key,
@@ -31,30 +31,11 @@ from tinyfuse.signature import (
     take_apart,
     typed,
 )
-from tinyfuse.tree import TreeDef
+from tinyfuse.tree import LEAF, Leaf, TreeDef, flatten
 
 if TYPE_CHECKING:
     from tinyfuse.compilation import Lowered, Traced
     from tinyfuse.executable import Executable
-    from tinyfuse.schedule.schedule import Schedule
-    from tinyfuse.stage.ir import Stages
-
-
-class Options(NamedTuple):
-    """How `jit` compiles: see there."""
-
-    fuse: bool = True
-    threads: int | None = None
-    schedule: Callable[[Stages], Schedule] | None = None
-
-
-class Function(NamedTuple):
-    """A Python function with all that decides what becomes of it."""
-
-    function: Callable[..., Any]
-    name: str
-    parameters: Parameters
-    options: Options
 
 
 class FunctionCacheInfo(NamedTuple):
@@ -93,10 +74,11 @@ class _ByValue:
         return (*key, *[typed(values[place]) for place in self.places])
 
 
-class JittedFunction:
+class JittedFunction(Leaf):
     """A function under `jit`: compiled when first called with arguments of new types."""
 
     __wrapped__: Callable[..., Any]
+    __qualname__: str
 
     def __init__(
         self, function: Callable[..., Any], static: Sequence[str], options: Options, maxsize: int
@@ -108,6 +90,7 @@ class JittedFunction:
         self._function = Function(function, name, self._parameters, options)
         self._maxsize = maxsize
         self._copy_noticed = False
+        self._stand_ins: dict[type, Any] = {}
         self._uses = self._misses = 0
         self.clear_cache()
         functions.add(self)
@@ -128,19 +111,35 @@ class JittedFunction:
                 try:
                     return entry(args)  # type: ignore[operator]
                 except StaleError:
-                    pass
+                    self._uses -= 1
                 except TinyfuseError as error:
-                    raise without_internal_frames(error) from None
+                    without_internal_frames(error)
+                    raise
         try:
             return self._call(args, kwargs)
         except Exception as error:
-            raise at_users_line(error) from error.__cause__
+            show_users_frames(error)
+            raise
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else BoundFunction(self, instance)
+        return self if instance is None else BoundFunction(self, self._stand_in(instance))
+
+    def _stand_in(self, instance: Any) -> Any:
+        """The same instance for all those of a class that have no attributes to tell them apart."""
+        cls = type(instance)
+        if getattr(instance, "__dict__", True) or cls.__new__ is not object.__new__:
+            return instance
+        return (
+            self._stand_ins.setdefault(cls, instance) if flatten(instance)[1] == LEAF else instance
+        )
 
     def __repr__(self) -> str:
         return f"<jit of {self.__wrapped__!r}>"
+
+    def __reduce__(self) -> str:
+        return (
+            self.__qualname__
+        )  # as functions are pickled: by name; and copies are the same object
 
     def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
         """Trace the function for arguments of these types; ShapeDtypeStructs may stand for arrays.
@@ -150,7 +149,8 @@ class JittedFunction:
         try:
             return self._trace(self._take_apart(args, kwargs))
         except Exception as error:
-            raise at_users_line(error) from error.__cause__
+            show_users_frames(error)
+            raise
 
     def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """Trace, and plan the loops: `f.trace(...).lower()`."""
@@ -191,7 +191,8 @@ class JittedFunction:
         try:
             return self._parameters.bind(args, kwargs)
         except TypeError as error:
-            raise without_internal_frames(error) from None
+            without_internal_frames(error)
+            raise
 
     def _take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         return take_apart(self._parameters, *self._bind(args, kwargs))
@@ -202,15 +203,19 @@ class JittedFunction:
             call = take_apart(self._parameters, args, kwargs)
         except TracedArgumentError:  # the call is a part of the function that is being traced
             return self.__wrapped__(*args, **kwargs)
-        executable = self._find(call)
-        if executable is None:
+        entry = self._programs.get(call.key)
+        if type(entry) is _ByValue:
+            entry = self._programs.get(entry.extended(call.key, call.values))
+        if entry is None:
             executable = self._compile_once(call)
         else:
+            executable = entry  # type: ignore[assignment]
             self._uses = executable.used = self._uses + 1
         while True:
             try:
                 return executable(call.values)
             except StaleError as stale:
+                self._uses -= 1
                 log.info("recompile %s: %s", self._function.name, stale)
                 executable = self._compile(call)
 
@@ -218,8 +223,9 @@ class JittedFunction:
         return self._needed.get(call.in_tree, frozenset())
 
     def _by_value(self, call: Call) -> _ByValue:
-        floats = [at for at in sorted(self._needs(call)) if type(call.leaves[at]) is float]
-        return _ByValue(tuple([call.places[at] for at in floats]))
+        places = call.places
+        needed = [places[at] for at in sorted(self._needs(call))]
+        return _ByValue(tuple([at for at in needed if type(call.values[at]) is float]))
 
     def _key(self, call: Call) -> Key:
         return self._by_value(call).extended(call.key, call.values)
@@ -318,20 +324,31 @@ class JittedFunction:
             )
 
 
-class BoundFunction:
-    """A jitted method of an instance. Instances with attributes of equal types share a program."""
-
+# A jitted method of an instance. Instances with attributes of equal types share a program.
+class BoundFunction(Leaf):
     __slots__ = ("__func__", "__self__")
 
     def __init__(self, function: JittedFunction, instance: Any) -> None:
         self.__func__ = function
         self.__self__ = instance
 
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return self.__func__.__doc__
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.__func__(self.__self__, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__func__, name)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BoundFunction):
+            return NotImplemented
+        return self.__func__ is other.__func__ and self.__self__ is other.__self__
+
+    def __hash__(self) -> int:
+        return hash((self.__func__, id(self.__self__)))
 
     def __repr__(self) -> str:
         return f"<bound {self.__func__!r} of {self.__self__!r}>"
@@ -357,12 +374,11 @@ def function_name(function: Any) -> str:
     return "".join(letter for letter in name if letter.isalnum() or letter == "_") or "function"
 
 
-def at_users_line(error: Exception) -> BaseException:
-    """The error without tinyfuse's frames, unless it is a fault of tinyfuse's."""
+def show_users_frames(error: Exception) -> None:
+    """Take tinyfuse's frames out of the traceback, unless the error is a fault of tinyfuse's."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     ours = place is not None and is_internal(place.tb_frame)
-    return (
-        error if ours and not isinstance(error, TinyfuseError) else without_internal_frames(error)
-    )
+    if not ours or isinstance(error, TinyfuseError):
+        without_internal_frames(error)

@@ -1,11 +1,17 @@
-"""The parameters of a function, and how the arguments of a call meet them."""
+"""A function to be compiled: its parameters and how the arguments of a call meet them."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from tinyfuse.schedule.schedule import Schedule
+    from tinyfuse.stage.ir import Stages
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -16,6 +22,17 @@ class Given(NamedTuple):
     """A place in a call: among the positional arguments, or after them among the keywords'."""
 
     position: int
+
+
+class Plan(NamedTuple):
+    """Where each argument of the one form comes from: a place in the call, or a default.
+
+    defaults: what has to be added to the positional arguments, if that is all.
+    """
+
+    positional: tuple[Any, ...]
+    keyword: dict[str, Any]
+    defaults: tuple[Any, ...] | None
 
 
 class Parameters:
@@ -40,7 +57,7 @@ class Parameters:
         self.name = name
         self.static = frozenset(static)
         self._signature = _signature(function)
-        self._plans: dict[tuple[int, tuple[str, ...]], Arguments] = {}
+        self._plans: dict[tuple[int, tuple[str, ...]], Plan] = {}
         by_kind: dict[Any, list[str]] = {}
         for parameter in self._signature.parameters.values():
             by_kind.setdefault(parameter.kind, []).append(parameter.name)
@@ -71,29 +88,31 @@ class Parameters:
         after = index - len(self._positional)
         return self._positional[index] if after < 0 else f"{self._starred}[{after}]"
 
-    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         """(args, kwargs) in the one form. Raises TypeError, as the call itself would."""
         form = (len(args), tuple(kwargs))
-        positional, keyword = self._plans.get(form) or self._plan(form)
+        plan = self._plans.get(form) or self._plan(form)
+        if plan.defaults is not None:
+            return args + plan.defaults, {}
         values = (*args, *kwargs.values())
         return (
-            tuple([_fill(place, values) for place in positional]),
-            {name: _fill(place, values) for name, place in keyword.items()},
+            tuple([_fill(place, values) for place in plan.positional]),
+            {name: _fill(place, values) for name, place in plan.keyword.items()},
         )
 
-    def _plan(self, form: tuple[int, tuple[str, ...]]) -> Arguments:
+    def _plan(self, form: tuple[int, tuple[str, ...]]) -> Plan:
         count, names = form
-        places = [Given(position) for position in range(count + len(names))]
+        places = [Given(at) for at in range(count + len(names))]
+        keywords = dict(zip(names, places[count:], strict=True))
         try:
-            bound = self._signature.bind(
-                *places[:count], **dict(zip(names, places[count:], strict=True))
-            )
+            bound = self._signature.bind(*places[:count], **keywords)
         except TypeError as error:
             raise TypeError(f"{self.name}(): {error}") from None
         bound.apply_defaults()
         if len(self._plans) >= KEPT_PLANS:
             self._plans.clear()
-        plan = self._plans[form] = (bound.args, bound.kwargs)
+        added = None if names or bound.kwargs else bound.args[count:]
+        plan = self._plans[form] = Plan(bound.args, bound.kwargs, added)
         return plan
 
 
@@ -102,10 +121,39 @@ def _fill(place: Any, values: Sequence[Any]) -> Any:
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    """The function's own, or that of any function where it tells none (some built-in functions)."""
-    try:
+    """The function's own if it is written in Python; for others, as numpy's, that of any function.
+
+    For their defaults are not always values that one may pass.
+    """
+    if _is_python(function):
         return inspect.signature(function)
-    except ValueError:
-        kinds = inspect.Parameter
-        starred = [kinds("args", kinds.VAR_POSITIONAL), kinds("kwargs", kinds.VAR_KEYWORD)]
-        return inspect.Signature(starred)
+    kinds = inspect.Parameter
+    return inspect.Signature(
+        [kinds("args", kinds.VAR_POSITIONAL), kinds("kwargs", kinds.VAR_KEYWORD)]
+    )
+
+
+def _is_python(function: Any) -> bool:
+    function = inspect.unwrap(function)
+    while isinstance(function, functools.partial):
+        function = function.func
+    if isinstance(function, type | FunctionType | MethodType):
+        return True
+    return isinstance(type(function).__call__, FunctionType)  # an object of a user's class
+
+
+class Options(NamedTuple):
+    """How `jit` compiles: see there."""
+
+    fuse: bool = True
+    threads: int | None = None
+    schedule: Callable[[Stages], Schedule] | None = None
+
+
+class Function(NamedTuple):
+    """A Python function with all that decides what becomes of it."""
+
+    function: Callable[..., Any]
+    name: str
+    parameters: Parameters
+    options: Options

@@ -14,8 +14,8 @@ import numpy as np
 
 from tinyfuse.dtypes import FLOAT64, SUPPORTED, describe, is_supported
 from tinyfuse.errors import ArgumentError, UnsupportedDtypeError
-from tinyfuse.parameters import Parameters
-from tinyfuse.tree import Leaf, TreeDef, flatten
+from tinyfuse.parameters import Arguments, Parameters
+from tinyfuse.tree import Leaf, TreeDef, flatten, parts_of
 
 SHOWN_LEAVES = 8  # of a signature, in messages
 SHOWN_CHARACTERS = 40  # of a static value, in messages
@@ -79,8 +79,10 @@ def static(name: str, value: Any) -> Any:
 
 def typed(value: Any) -> Any:
     """Equal for values that mean the same: 1, 1.0 and True are three, -0.0 and 0.0 two."""
-    if type(value) is tuple:
-        return (tuple, *map(typed, value))
+    if isinstance(value, tuple):
+        return (type(value), *map(typed, value))
+    if isinstance(value, np.generic):
+        return value.dtype, value.tobytes()
     return type(value), repr(value) if isinstance(value, float | complex) else value
 
 
@@ -118,15 +120,12 @@ def quick_key(args: Sequence[Any]) -> Key:
 
 
 def leaf(value: Any) -> tuple[Any, Any]:
-    """(key, value) of a leaf; array-likes become arrays.
+    """(key, value) of a leaf of a rarer type; array-likes become arrays.
 
     Raises ArgumentError where it is neither an array nor something that can be compared by value.
     """
     from tinyfuse.trace import is_traced
 
-    simple = LEAF_KEYS.get(type(value))
-    if simple is not None:
-        return simple(value), value
     if is_traced(value):
         raise TracedArgumentError("a traced array has no elements")
     if isinstance(value, Static):
@@ -138,7 +137,8 @@ def leaf(value: Any) -> tuple[Any, Any]:
     if isinstance(value, np.ndarray):
         return _type_of_array(value), _plain(value)
     if hasattr(value, "__array__") and not isinstance(value, type):
-        return leaf(np.asarray(value))
+        array = np.asarray(value)
+        return _type_of_array(array), array
     if isinstance(value, complex):
         raise ArgumentError("Python complex numbers are not supported: pass two floats")
     return typed(value), _hashable(value)
@@ -195,20 +195,37 @@ def supported(name: str, value: Any) -> np.dtype:
     )
 
 
-class Call(NamedTuple):
+class Call:
     """The arguments of a call, taken apart.
 
     key: equal for calls that one program can serve, but for what Python floats it has to know.
-    values: what the program is given: the arguments themselves if all of them are leaves.
-    leaves: those of (args, kwargs), whose structure is `in_tree`.
-    places: where in `values` each leaf is.
+    values: what a program is given: all that is no container, each None included.
     """
 
-    key: Key
-    values: Sequence[Any]
-    leaves: Sequence[Any]
-    places: Sequence[int]
-    in_tree: TreeDef
+    __slots__ = ("_arguments", "_in_tree", "key", "values")
+
+    def __init__(self, key: Key, values: Sequence[Any], arguments: Arguments) -> None:
+        self.key = key
+        self.values = values
+        self._arguments = arguments
+        self._in_tree: TreeDef | None = None
+
+    @property
+    def in_tree(self) -> TreeDef:
+        """The structure of (args, kwargs)."""
+        if self._in_tree is None:
+            self._in_tree = flatten(self._arguments)[1]
+        return self._in_tree
+
+    @property
+    def leaves(self) -> list[Any]:
+        """Those of `in_tree`."""
+        return [value for value in self.values if value is not None]
+
+    @property
+    def places(self) -> list[int]:
+        """For each leaf its position in `values`."""
+        return [at for at, value in enumerate(self.values) if value is not None]
 
 
 def take_apart(parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
@@ -217,25 +234,40 @@ def take_apart(parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, 
     Raises:
         ArgumentError: an argument is nothing that a program can be compiled for.
         TracedArgumentError: one is a stand-in of the trace of another function.
+        ValueError: a container contains itself.
     """
     if parameters.static:
-        args = tuple(
-            [_static(parameters, parameters.position_name(at), arg) for at, arg in enumerate(args)]
-        )
+        named = [(parameters.position_name(at), arg) for at, arg in enumerate(args)]
+        args = tuple([_static(parameters, name, arg) for name, arg in named])
         kwargs = {name: _static(parameters, name, arg) for name, arg in kwargs.items()}
-    leaves, in_tree = flatten((args, kwargs))
-    if not kwargs and all(type(arg) in LEAF_KEYS for arg in args):
-        places = [at for at, arg in enumerate(args) if arg is not None]
-        return Call(quick_key(args), args, leaves, places, in_tree)
-    keys: list[Any] = [in_tree]
-    for at, value in enumerate(leaves):
-        try:
-            key, leaves[at] = leaf(value)
-        except ArgumentError as error:
-            name = argument_names(in_tree, parameters)[at]
-            raise type(error)(f"argument {name}: {error}") from None
-        keys.append(key)
-    return Call(tuple(keys), leaves, leaves, range(len(leaves)), in_tree)
+    values: list[Any] = []
+    try:
+        key = tuple([_part(arg, values) for arg in args])
+        if kwargs:
+            key += (tuple(kwargs), *[_part(arg, values) for arg in kwargs.values()])
+    except ArgumentError as error:
+        at = sum(value is not None for value in values)  # it did not get so far as to be among them
+        name = argument_names(flatten((args, kwargs))[1], parameters)[at]
+        raise type(error)(f"argument {name}: {error}") from None
+    except RecursionError:
+        flatten((args, kwargs))
+        raise
+    return Call(key, values, (args, kwargs))
+
+
+def _part(value: Any, values: list[Any]) -> Any:
+    """The key of a value; adds what is in it and no container to `values`."""
+    simple = LEAF_KEYS.get(type(value))
+    if simple is not None:
+        values.append(value)
+        return simple(value)
+    parts = parts_of(value)
+    if parts is None:
+        key, value = leaf(value)
+        values.append(value)
+        return key
+    kind, static, keys, items = parts
+    return (kind, static, keys, *[_part(item, values) for item in items])
 
 
 def _static(parameters: Parameters, name: str, value: Any) -> Any:
@@ -243,7 +275,7 @@ def _static(parameters: Parameters, name: str, value: Any) -> Any:
 
 
 def argument_names(in_tree: TreeDef, parameters: Parameters) -> list[str]:
-    """How a user writes each leaf of (args, kwargs): `x`, `params['w']`, `self.scale`, `args[1]`."""
+    """How a user writes each leaf of (args, kwargs): `x`, `params["w"]`, `self.b`, `args[1]`."""
     positional, keyword = in_tree.children
     names: list[str] = []
     for index, child in zip(positional.keys, positional.children, strict=True):

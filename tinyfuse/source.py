@@ -1,4 +1,4 @@
-"""Where in the user's file a value is computed: the line, its text, and the variable it is bound to."""
+"""Where in the user's file a value is computed: the line, its text, the variable it is bound to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import linecache
 import os
 import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType, FrameType
@@ -40,22 +39,33 @@ UNKNOWN = Source("<unknown>", 0, "<unknown>")
 _INTERNAL = tuple(
     os.path.dirname(os.path.abspath(path)) + os.sep for path in (__file__, np.__file__)
 )
-_is_internal: dict[CodeType, bool] = {}
-_sources: dict[tuple[CodeType, int], Source] = {}
-_CACHE_LIMIT = 50_000  # functions that are made again and again must not fill the memory
+
+
+class _Function:
+    """What is known of a code object. Holds it, so that its id stays its own."""
+
+    __slots__ = ("code", "internal", "sources", "statements")
+
+    def __init__(self, code: CodeType):
+        self.code = code
+        self.internal = code.co_filename.startswith(_INTERNAL)
+        self.sources: dict[int, Source] = {}  # by instruction
+        self.statements: list[_Statement] | None = None
+
+
+# By id: code objects of different files can be equal.
+_functions: dict[int, _Function] = {}
+_LIMIT = 20_000  # functions that are made again and again must not fill the memory
 
 
 def here() -> Source:
     """The place in the innermost frame that belongs neither to tinyfuse nor to numpy."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        code = frame.f_code
-        internal = _is_internal.get(code)
-        if internal is None:
-            internal = _remember(code)
-        if not internal:
-            key = code, frame.f_lasti
-            return _sources.get(key) or _find(key)
+        function = _functions.get(id(frame.f_code)) or _remember(frame.f_code)
+        if not function.internal:
+            at = frame.f_lasti
+            return function.sources.get(at) or _find(function, at)
         frame = frame.f_back
     return UNKNOWN
 
@@ -65,28 +75,28 @@ def location(source: Source) -> str:
     return f"{os.path.basename(source.file)}:{source.line}, in {source.function}"
 
 
-def _remember(code: CodeType) -> bool:
-    if len(_is_internal) > _CACHE_LIMIT:
-        _is_internal.clear()
-    internal = _is_internal[code] = code.co_filename.startswith(_INTERNAL)
-    return internal
+def _remember(code: CodeType) -> _Function:
+    if len(_functions) >= _LIMIT:
+        _functions.clear()
+    function = _functions[id(code)] = _Function(code)
+    return function
 
 
-def _find(key: tuple[CodeType, int]) -> Source:
-    if len(_sources) > _CACHE_LIMIT:
-        _sources.clear()
-        _statements.clear()
-    source = _sources[key] = _source_of(*key)
+Extent = tuple[
+    int, int, int, int
+]  # first line, first column, last line, last column; in UTF-8 bytes
+
+
+def _find(function: _Function, instruction: int) -> Source:
+    source = function.sources[instruction] = _source_of(function, instruction)
     return source
 
 
-Extent = tuple[int, int, int, int]  # first line, first column, last line, last column; in UTF-8 bytes
-
-
-def _source_of(code: CodeType, instruction: int) -> Source:
+def _source_of(function: _Function, instruction: int) -> Source:
+    code = function.code
     extent = _extent_of(code, instruction)
     place = code.co_filename, extent[0] if extent else code.co_firstlineno, code.co_name
-    statement = _statement_around(code, extent) if extent else None
+    statement = _statement_around(function, extent) if extent else None
     if extent is None or statement is None:
         return Source(*place)
     lines = linecache.getlines(code.co_filename)
@@ -106,14 +116,15 @@ def _extent_of(code: CodeType, instruction: int) -> Extent | None:
 
 
 def _text(lines: Sequence[str], extent: Extent) -> str:
+    """A piece of a file; its later lines are indented relative to the line it begins in."""
     first, column, last, last_column = extent
     chosen = [line.encode() for line in lines[first - 1 : last]]
     if not chosen:
         return ""
+    indent = _indent(lines[first - 1])
     chosen[-1] = chosen[-1][:last_column]
-    chosen[0] = b" " * column + chosen[0][column:]
-    text = "".join(line.decode(errors="replace") for line in chosen)
-    return textwrap.dedent(text).strip("\n")
+    texts = [line.decode(errors="replace").rstrip() for line in [chosen[0][column:], *chosen[1:]]]
+    return "\n".join([texts[0], *[line[min(indent, _indent(line)) :] for line in texts[1:]]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,25 +139,21 @@ class _Statement:
         return self.names.get(extent), self.tuples.get(extent, ())
 
 
-_statements: dict[CodeType, list[_Statement]] = {}
-
-
-def _statement_around(code: CodeType, extent: Extent) -> _Statement | None:
+def _statement_around(function: _Function, extent: Extent) -> _Statement | None:
     """The innermost statement of a function that holds a piece of its text."""
-    statements = _statements.get(code)
-    if statements is None:
-        statements = _statements[code] = _parse(code)
+    if function.statements is None:
+        function.statements = _parse(function.code)
     first, column, last, last_column = extent
     around = [
         statement
-        for statement in statements
+        for statement in function.statements
         if statement.extent[:2] <= (first, column) and (last, last_column) <= statement.extent[2:]
     ]
     return max(around, key=lambda statement: statement.extent[:2], default=None)
 
 
 def _parse(code: CodeType) -> list[_Statement]:
-    """The statements of a function's text; of the whole file where the function's can't be cut out."""
+    """The statements of a function's text, or of the whole file where it can't be cut out."""
     lines = linecache.getlines(code.co_filename)
     first, last = code.co_firstlineno, _last_line(code)
     if not lines:
@@ -202,7 +209,7 @@ def _statement(node: ast.AST, shift: int) -> _Statement:
 
 
 def _header(node: ast.stmt, extent: Extent, shift: int) -> Extent:
-    """A compound statement's extent up to its colon: the end of the last expression before its body."""
+    """A compound statement's extent up to its colon: its last expression before the body."""
     parts = [
         child
         for field, child in _children(node)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import enum
+import functools
 import types
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -71,7 +71,7 @@ def flatten(value: Any, kept: Iterable[Any] = ()) -> tuple[list[Any], TreeDef]:
 def _flatten(value: Any, leaves: list[Any], inside: set[int], kept: frozenset[int]) -> TreeDef:
     if value is None:
         return NONE
-    parts = None if kept and id(value) in kept else _parts(value)
+    parts = None if kept and id(value) in kept else parts_of(value)
     if parts is None:
         leaves.append(value)
         return LEAF
@@ -87,8 +87,8 @@ def _flatten(value: Any, leaves: list[Any], inside: set[int], kept: frozenset[in
 Parts = tuple[str, Any, tuple[Any, ...], Sequence[Any]]
 
 
-def _parts(value: Any) -> Parts | None:
-    """(kind, static, keys, items) of a container, None for a leaf."""
+def parts_of(value: Any) -> Parts | None:
+    """(kind, static, keys, items) of a container, None for a leaf and for None itself."""
     cls = type(value)
     if cls in _KINDS:
         return _KINDS[cls](value)
@@ -179,9 +179,7 @@ _BUILDERS: dict[str, Callable[[TreeDef, list[Any]], Any]] = {
     "list": lambda tree, items: items,
     "dict": lambda tree, items: dict(zip(tree.keys, items, strict=True)),
     "OrderedDict": lambda tree, items: OrderedDict(zip(tree.keys, items, strict=True)),
-    "defaultdict": lambda tree, items: defaultdict(
-        tree.static, zip(tree.keys, items, strict=True)
-    ),
+    "defaultdict": lambda tree, items: defaultdict(tree.static, zip(tree.keys, items, strict=True)),
     "namedtuple": lambda tree, items: tree.static._make(items),
     "object": _build_object,
 }

@@ -73,7 +73,7 @@ def float_text(value: np.generic) -> CText:
     suffix = float_suffix(value.dtype)
     if np.isnan(value):
         return CText(f'__builtin_nan{suffix}("")')
-    text = f"__builtin_inf{suffix}()" if np.isinf(value) else f"{np.abs(value)}{suffix}"
+    text = f"__builtin_inf{suffix}()" if np.isinf(value) else str(np.abs(value)) + suffix
     return CText(f"-{text}", Precedence.UNARY) if np.signbit(value) else CText(text)
 
 

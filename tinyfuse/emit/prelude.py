@@ -22,13 +22,6 @@ _LIBRARY = {
 }
 
 
-class _Piece(NamedTuple):
-    """A part of the head: its C text, and the names of other parts that stand in it."""
-
-    text: str
-    needs: tuple[str, ...]
-
-
 def runtime_c() -> Path:
     """The folder of the C that ships: in the package when installed, beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
@@ -38,12 +31,10 @@ def runtime_c() -> Path:
 
 def prelude_text(used: Iterable[str]) -> str:
     """The head for the names in `used`, as `emit.scalar` notes them, in an order of its own."""
-    pieces = _pieces()
-    needed = _closure(used, pieces)
+    needed = _closure(used)
     groups: list[list[str]] = [[], [], []]
-    for name, piece in pieces.items():
-        if name in needed:
-            groups[_group(name)].append(piece.text)
+    for name in sorted(needed, key=_positions().__getitem__):
+        groups[_group(name)].append(_text(name))
     typedefs, declarations, functions = groups
     parts = ["\n".join(typedefs), "\n".join(declarations), *functions]
     return "".join(f"{part}\n\n" for part in parts if part)
@@ -51,40 +42,65 @@ def prelude_text(used: Iterable[str]) -> str:
 
 def uses_library(used: Iterable[str]) -> bool:
     """Whether the functions of the C library are called by what `used` names."""
-    return any(_group(name) == 1 for name in _closure(used, _pieces()))
+    return any(_group(name) == 1 for name in _closure(used))
 
 
 def library_functions() -> frozenset[str]:
     """All names of the C library that a head may declare: no variable can have one of them."""
-    return frozenset(name for name in _pieces() if _group(name) == 1)
+    return frozenset(_declarations())
+
+
+def all_names() -> list[str]:
+    """Every name that can be used, in the order of heads."""
+    return list(_sources())
 
 
 def _group(name: str) -> int:
     return 2 if name.startswith("tf_") else 0 if name.endswith("_t") else 1
 
 
-def _closure(used: Iterable[str], pieces: Mapping[str, _Piece]) -> set[str]:
+def _closure(used: Iterable[str]) -> set[str]:
     found: set[str] = set()
     waiting = list(used)
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting.extend(pieces[name].needs)
+            waiting.extend(_needs(name))
     return found
 
 
+class _Source(NamedTuple):
+    """A part of the head: C, and what puts types in the place of its placeholders."""
+
+    text: str
+    instantiate: Callable[[str], str]
+
+
 @functools.cache
-def _pieces() -> dict[str, _Piece]:
+def _sources() -> dict[str, _Source]:
     """Every part that a head can have, in the order in which heads have them."""
-    texts = {**_typedefs(), **_declarations(), **_functions()}
-    return {name: _Piece(text, _needs(name, text, texts)) for name, text in texts.items()}
+    plain = {**_typedefs(), **_declarations()}
+    return {**{name: _Source(text, _unchanged) for name, text in plain.items()}, **_functions()}
 
 
-def _needs(name: str, text: str, texts: Mapping[str, str]) -> tuple[str, ...]:
-    code = re.sub(r"//.*", "", text)
+@functools.cache
+def _positions() -> dict[str, int]:
+    return {name: position for position, name in enumerate(_sources())}
+
+
+@functools.cache
+def _text(name: str) -> str:
+    source = _sources()[name]
+    return source.instantiate(source.text)
+
+
+@functools.cache
+def _needs(name: str) -> tuple[str, ...]:
+    """The names of the other parts that stand in a part."""
+    code = re.sub(r"//.*", "", _text(name))
     words = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", code))
-    return tuple(word for word in words if word in texts and word != name)
+    return tuple([word for word in words if word in _sources() and word != name])
 
 
 def _typedefs() -> dict[str, str]:
@@ -92,6 +108,7 @@ def _typedefs() -> dict[str, str]:
     return {"bool8_t": "typedef __UINT8_TYPE__ bool8_t; // 0 or 1", **integers}
 
 
+@functools.cache
 def _declarations() -> dict[str, str]:
     return {
         f"{name}{suffix}": f"{real} {name}{suffix}({parameters.replace('real', real)});"
@@ -104,24 +121,20 @@ def _declarations() -> dict[str, str]:
 # Functions that are written for a placeholder type
 
 
-def _functions() -> dict[str, str]:
-    texts: dict[str, str] = {}
+def _functions() -> dict[str, _Source]:
+    functions: dict[str, _Source] = {}
     for file, instances in _FILES.items():
         blocks = _blocks((runtime_c() / file).read_text())
         for instantiate in instances:
-            texts.update(_named(instantiate(block)) for block in blocks)
-    return texts
+            for name, text in blocks.items():
+                functions[instantiate(name)] = _Source(text, instantiate)
+    return functions
 
 
-def _blocks(source: str) -> list[str]:
-    """The functions of a file, each with the comment above it."""
-    return [block for block in source.strip().split("\n\n") if "{" in block]
-
-
-def _named(text: str) -> tuple[str, str]:
-    match = re.search(r"\b(tf_\w+)\(", text)
-    assert match, text
-    return match[1], text
+def _blocks(source: str) -> dict[str, str]:
+    """The functions of a file by name, each with the comment above it."""
+    blocks = source.strip().split("\n\n")[1:]  # the first one describes the file
+    return {re.findall(r"\b(tf_\w+)\(", block)[0]: block for block in blocks}
 
 
 def _unchanged(text: str) -> str:

@@ -23,6 +23,10 @@ def graph_text(graph: Graph) -> str:
     return f"{graph.name}({inputs}) {{\n{body}}}"
 
 
+# So that `print(graph)` shows it; the class stands below the printers and cannot import one.
+Graph.__str__ = graph_text  # type: ignore[method-assign, assignment]
+
+
 def variable_names(graph: Graph) -> dict[Var, str]:
     """A name for each variable: the user's, else what its equation computes; `_1` … where taken."""
     names: dict[Var, str] = {}

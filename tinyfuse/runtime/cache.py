@@ -10,6 +10,7 @@ Files come into being under another name and are renamed, so that no process see
 from __future__ import annotations
 
 import atexit
+import importlib
 import logging
 import os
 import re
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from tinyfuse.errors import CacheError
 from tinyfuse.machine import MIB, parse_size
@@ -145,9 +147,16 @@ def building() -> Iterator[Path]:
 
 
 def sha256(content: bytes) -> str:
-    import hashlib  # only here: its import takes milliseconds
+    return _hasher()(content).hexdigest()
 
-    return hashlib.sha256(content).hexdigest()
+
+@lru_cache(maxsize=1)
+def _hasher() -> Any:
+    """Python's own SHA-256, else hashlib's: loading OpenSSL takes longer than all else of a hit."""
+    for name in ("_sha2", "_sha256"):  # since Python 3.12, until 3.11
+        with suppress(ImportError):
+            return importlib.import_module(name).sha256
+    return importlib.import_module("hashlib").sha256
 
 
 def entries() -> dict[str, Entry]:

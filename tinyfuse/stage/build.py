@@ -114,23 +114,25 @@ class Builder:
         self.views[eqn.output] = view
 
     def output(self, atom: Atom) -> Stage:
-        """The stage that holds an output: its own, or a copy where it is a view or there already."""
-        home = self._homes.get(atom, atom)  # type: ignore[call-overload]
-        view = self.view(home)
-        stage = view.base
-        computed = (
-            isinstance(stage, Stage) and not stage.is_input and (view.whole or home is not atom)
-        )
-        if not computed or stage in self._returned:
-            stage = self._copy(atom, view if home is atom else self.view(atom))
+        """The stage that holds an output: its own, or a copy of a view or of what is returned."""
+        stage = self._own_stage(atom)
+        if stage is None or stage.is_input or stage in self._returned:
+            stage = self._copy(atom, self.view(atom))
         self._returned[stage] = None
         return stage
+
+    def _own_stage(self, atom: Atom) -> Stage | None:
+        """The stage whose elements are those of an atom, at the same indices."""
+        laid_out = isinstance(atom, Var) and atom in self._homes
+        view = self.views[self._homes[atom]] if laid_out else self.view(atom)  # type: ignore[index]
+        own = isinstance(view.base, Stage) and (laid_out or view.whole)
+        return view.base if own else None  # type: ignore[return-value]
 
     def _copy(self, atom: Atom, view: View) -> Stage:
         axes = self.axes(atom.shape)
         self.sources = view.base.sources if isinstance(view.base, Stage) else ()
         body = view.at(axis_indices(axes))
         if atom in self.called and not view.whole:
-            name, named = self.called.pop(atom)  # type: ignore[arg-type]
+            name, named = self.called.pop(atom)
             return self.add(name, axes, body, named=named)
         return self.add(self.names.fresh("out"), axes, body)

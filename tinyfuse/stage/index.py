@@ -174,10 +174,9 @@ class Affine(IndexArithmetic):
     def _quotient(self, divisor: int) -> Affine:
         if divisor == 1:
             return self
-        multiples, rest = self._split(divisor)
-        low, high = rest.interval()
-        if low // divisor == high // divisor:
-            return multiples + low // divisor
+        multiples, rest, last = self._reduced(divisor)
+        if last < divisor:
+            return multiples
         grouped = rest._grouped(divisor)
         if grouped is not None:
             size, groups, _ = grouped
@@ -192,15 +191,25 @@ class Affine(IndexArithmetic):
     def _remainder(self, divisor: int) -> Affine:
         if divisor == 1:
             return Affine()
-        _, rest = self._split(divisor)
-        low, high = rest.interval()
-        if low // divisor == high // divisor:
-            return rest - low // divisor * divisor
+        _, rest, last = self._reduced(divisor)
+        if last < divisor:
+            return rest
         grouped = rest._grouped(divisor)
         if grouped is not None:
             size, groups, within = grouped
             return groups._remainder(divisor // size) * size + within
         return Affine(((Remainder(rest, divisor), 1),))
+
+    def _reduced(self, divisor: int) -> tuple[Affine, Affine, int]:
+        """(multiples, rest, the largest rest) with self = divisor * multiples + rest and 0 <= rest.
+
+        The smallest rest is below `divisor`. What is divided in the end is never negative, so that
+        C's division, which rounds towards 0, is this one.
+        """
+        multiples, rest = self._split(divisor)
+        low, high = rest.interval()
+        below = low // divisor
+        return multiples + below, rest - below * divisor, high - below * divisor
 
     def _split(self, divisor: int) -> tuple[Affine, Affine]:
         """(multiples, rest) with self = divisor * multiples + rest."""
@@ -228,7 +237,7 @@ def _recombined(index: Affine) -> Affine:
     for term, coefficient in index.terms:
         if isinstance(term, Remainder):
             quotient = (term.index // term.divisor)._times(coefficient * term.divisor)
-            if quotient.terms and all(index.coefficient(t) == c for t, c in quotient.terms):
+            if all(index.coefficient(t) == c for t, c in quotient.terms):
                 used = (term, *(t for t, _ in quotient.terms))
                 first = min(at for at, (t, _) in enumerate(index.terms) if t in used)
                 before = Affine(index.terms[:first], index.constant - quotient.constant)

@@ -39,7 +39,7 @@ def output_layouts(graph: Graph) -> dict[Var, Layout]:
 
 
 def _seen_through(output: Var, equations: Mapping[Var, Eqn]) -> tuple[Var, AxisMap | None]:
-    """The computed value that a variable is a view of, if it has the same elements on other axes."""
+    """The computed value that a variable is a view of, if that only has other axes."""
     axes: AxisMap = tuple(range(len(output.shape)))
     eqn = equations[output]
     while eqn.primitive in AXIS_MAPS:

@@ -1,4 +1,4 @@
-"""Identifiers: what the user called a value, as names that C accepts and that no other thing has."""
+"""Identifiers: what the user called a value, as a name that C accepts and nothing else has."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _EMITTED = "arrays scratch pool buffers begin end extent grain task"
 
 def _reserved() -> frozenset[str]:
     mathematical = _MATH.split()
-    variants = [name + suffix for name in mathematical + ["gamma"] for suffix in ("f", "l")]
+    variants = [name + suffix for name in [*mathematical, "gamma"] for suffix in ("f", "l")]
     others = f"{_KEYWORDS} {_TYPES} {_LIBRARY} {_EMITTED}".split()
     return frozenset([*mathematical, *variants, *others])
 
@@ -82,7 +82,7 @@ def identifier(text: str) -> str:
 
 
 def _transliterated(character: str) -> str:
-    """ASCII for one character: nothing for an accent, `alpha` for a Greek letter, `u4e2d` for others."""
+    """ASCII for one character: `alpha` for a Greek letter, nothing for an accent, else `u4e2d`."""
     if character.isascii():
         return character
     if unicodedata.combining(character):
@@ -203,7 +203,7 @@ def _names_of_views(graph: Graph, computed: Collection[Var]) -> dict[Var, str]:
     for eqn in graph.eqns:
         view, operand = eqn.output, eqn.inputs[0]
         if view not in origins and operand in origins and prod(view.shape) == prod(operand.shape):
-            origin = origins[view] = origins[operand]  # type: ignore[index]
+            origin = origins[view] = origins[operand]
             if view.name:
                 found.setdefault(origin, view.name)
     return found

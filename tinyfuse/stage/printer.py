@@ -23,6 +23,8 @@ from tinyfuse.stage.expr import (
 from tinyfuse.stage.index import Axis, index_text
 from tinyfuse.stage.ir import Stage, Stages
 
+# A reduction that would be longer is broken in two.
+LONGEST_LINE = 96
 # A longer part of an expression gets a name and a line of its own.
 LONGEST_PART = 400
 
@@ -43,7 +45,7 @@ def stages_text(stages: Stages) -> str:
     taken = {stage.name for stage in (*stages.inputs, *stages.stages)}
     lines = [f"stages {stages.name}({inputs})"]
     for stage in stages.stages:
-        lines += [f"  {line}" for line in stage_lines(stage, taken)]
+        lines += _indented(stage_lines(stage, taken))
     lines.append(f"  return {', '.join([stage.name for stage in stages.outputs])}".rstrip())
     return "\n".join(lines)
 
@@ -51,14 +53,26 @@ def stages_text(stages: Stages) -> str:
 def stage_lines(stage: Stage, taken: Collection[str] = ()) -> list[str]:
     """The definition of a stage, then an indented line for each part with a name of its own.
 
-    taken: names that those parts must not have.
+    What a long reduction combines stands on a second line. taken: names that parts must not have.
     """
     assert stage.body is not None
-    parts, term = _reduction_parts(stage) if stage.reduce_axes else ([], stage.body)
+    head = f"{stage.name}{_domain(stage.axes)}: {stage.dtype.name} ="
+    if not stage.reduce_axes:
+        lines, value = expression_lines(stage.body, taken)
+        return [f"{head} {value}", *_indented(lines)]
+    operation, term, guard = _reduction(stage.body)
     lines, value = expression_lines(term, taken)
-    definition = [f"{stage.name}{_domain(stage.axes)}: {stage.dtype.name} =", *parts, value]
+    head = f"{head} {stage.order.value} {operation}over {_ranges(stage.reduce_axes)}"
+    where = f" where {_test_text(guard)}" if guard else ""
     start = f", from {_constant(stage.init).text}" if stage.init is not None else ""
-    return [" ".join(definition) + start, *(f"  {line}" for line in lines)]
+    value = f"of {value}{where}{start}"
+    one_line = len(head) + len(value) < LONGEST_LINE
+    definition = [f"{head} {value}"] if one_line else [head, *_indented([value])]
+    return definition + _indented(lines)
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
 
 
 def _domain(axes: Sequence[Axis]) -> str:
@@ -69,17 +83,11 @@ def _ranges(axes: Sequence[Axis]) -> str:
     return ", ".join([f"{axis.name} < {axis.extent}" for axis in axes])
 
 
-def _reduction_parts(stage: Stage) -> tuple[list[str], Expr]:
-    """(words before the term, the term): `serial add over k < 4 of`, where the body has that form."""
-    assert stage.body is not None
-    over = f"over {_ranges(stage.reduce_axes)}"
-    guard, body = _guard(stage.body)
-    combined = _combined(body)
-    if combined is None:
-        return [stage.order.value, over, "of"], stage.body
-    name, term = combined
-    where = [f"where {_test_text(guard)}"] if guard else []
-    return [stage.order.value, name, over, *where, "of"], term
+def _reduction(body: Expr) -> tuple[str, Expr, IndexTest | None]:
+    """(`add `, term, test) of a body that combines terms where a test holds; else no operation."""
+    guard, inner = _guard(body)
+    combined = _combined(inner)
+    return (f"{combined[0]} ", combined[1], guard) if combined else ("", body, None)
 
 
 def _guard(body: Expr) -> tuple[IndexTest | None, Expr]:

@@ -1,4 +1,4 @@
-"""Reductions and contractions as stages: each order of reduction becomes a chain of ordinary ones."""
+"""Reductions and contractions as stages: each order becomes a chain of ordinary ones."""
 
 from __future__ import annotations
 
@@ -251,9 +251,9 @@ def _index_of_extreme(builder: Builder, eqn: Eqn) -> None:
     (axis,) = eqn.params["axes"]
     is_last = all(extent == 1 for at, extent in step.extents.items() if at > axis)
     order = LANES if is_last else SERIAL
-    name = f"{step.name}_{EXTREMES[eqn.params['op']]}"
-    finish = lambda axes, body, **rest: builder.add(builder.names.fresh(name), axes, body, **rest)
-    extreme = _fold(replace(step, name=name, finish=finish), [((axis,), order)])
+    suffix = EXTREMES[eqn.params["op"]]
+    of_extreme = replace(step, name=f"{step.name}_{suffix}", finish=_adds(step, suffix))
+    extreme = _fold(of_extreme, [((axis,), order)])
     element = _elements(builder, eqn.inputs[0], step.start.dtype)
     count = np.int64(step.extents[axis])
 

@@ -27,12 +27,12 @@ def verify_stages(stages: Stages) -> None:
     """
     try:
         _verify(stages)
-    except _Malformed as error:
+    except _MalformedError as error:
         stage, message = error.args
         raise VerificationError(f"stages {stages.name}, {stage.name}: {message}") from None
 
 
-class _Malformed(Exception):
+class _MalformedError(Exception):
     """(stage, message)"""
 
 
@@ -58,7 +58,7 @@ def _verify(stages: Stages) -> None:
 
 def _require(condition: bool, stage: Stage, message: str) -> None:
     if not condition:
-        raise _Malformed(stage, message)
+        raise _MalformedError(stage, message)
 
 
 def _check_name(stage: Stage, names: dict[str, None]) -> None:
@@ -113,7 +113,7 @@ def _check_dtype(stage: Stage, node: Expr) -> None:
     try:
         dtype = _fma_dtype(dtypes) if node.name == "fma" else result_dtype(node.name, dtypes)
     except ValueError as error:
-        raise _Malformed(stage, str(error)) from None
+        raise _MalformedError(stage, str(error)) from None
     _require(node.dtype == dtype, stage, f"{node.name} gives {dtype}, not {node.dtype}")
 
 
@@ -187,4 +187,4 @@ def _check_inside(stage: Stage, load: Load, facts: Facts) -> None:
         low, high = facts.interval(index)
         if low < 0 or high >= extent:
             place = f"{index_text(index)}, {low} … {high}"
-            raise _Malformed(stage, f"it reads {load.source.name} at {place}: beyond {extent}")
+            raise _MalformedError(stage, f"it reads {load.source.name} at {place}: beyond {extent}")

@@ -71,7 +71,7 @@ def _broadcast(params: Mapping[str, Any], shape: tuple[int, ...], indices: Indic
 
 
 def _transpose(params: Mapping[str, Any], shape: tuple[int, ...], indices: Indices) -> Indices:
-    of_operand = {axis: index for axis, index in zip(params["axes"], indices, strict=True)}
+    of_operand = dict(zip(params["axes"], indices, strict=True))
     return tuple([of_operand[axis] for axis in range(len(shape))])
 
 

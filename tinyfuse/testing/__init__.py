@@ -15,10 +15,12 @@ from tinyfuse.testing.case import Case, program_case
 from tinyfuse.testing.compare import difference, ulps
 from tinyfuse.testing.equivalence import ArraySpec, check_equivalence
 from tinyfuse.testing.generate import random_program
-from tinyfuse.testing.ladder import Failure, Ladder, Report, Variant
+from tinyfuse.testing.ladder import Ladder
 from tinyfuse.testing.program import Program
+from tinyfuse.testing.report import Failure, Report
 from tinyfuse.testing.strategies import arrays, dtypes, programs, shapes
 from tinyfuse.testing.values import LAYOUTS, special_values
+from tinyfuse.testing.variants import Variant
 
 __all__ = [
     "LAYOUTS",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tinyfuse.api import jit
 from tinyfuse.graph.interpreter import NumpyNumerics, interpret
 from tinyfuse.graph.ir import Graph
 from tinyfuse.graph.simplify import simplify
@@ -67,8 +68,16 @@ class Case:
 
     def traced(self) -> list[Any]:
         """The same by way of the graph, with numpy's numerics."""
-        found = iter(interpret(self.trace.graph, self.arrays, NumpyNumerics()))
+        return self.returned(interpret(self.trace.graph, self.arrays, NumpyNumerics()))
+
+    def returned(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        """The leaves that the function returns, of the graph's outputs."""
+        found = iter(arrays)
         return [_as_numpy_returns(output, found) for output in self.trace.outputs]
+
+    def jitted(self) -> list[Any]:
+        """The leaves of what `tinyfuse.jit` makes of the function."""
+        return flatten(jit(self.function)(*self.arguments))[0]
 
     @cached_property
     def graph(self) -> Graph:

@@ -13,9 +13,11 @@ import numpy as np
 from tinyfuse.dtypes import describe
 from tinyfuse.testing.case import Case
 from tinyfuse.testing.choices import Choices, SeededChoices
-from tinyfuse.testing.ladder import Ladder, Report, Variant, fused, random, unfused
+from tinyfuse.testing.ladder import Ladder
 from tinyfuse.testing.program import describe_value
+from tinyfuse.testing.report import Report
 from tinyfuse.testing.values import draw_array
+from tinyfuse.testing.variants import Variant, fused, random, unfused
 from tinyfuse.tree import flatten
 
 
@@ -43,7 +45,7 @@ def check_equivalence(
 
     Levels: plain numpy (where `exact`); then under tinyfuse's numerics the traced graph, the
     stages, the loops and the compiled C, unfused, fused and under random schedules, with one
-    thread and several. NaN is equal to NaN.
+    thread and several, and `tinyfuse.jit`. NaN is equal to NaN.
 
     Args:
         function: what `tinyfuse.jit` is to take.
@@ -62,7 +64,7 @@ def check_equivalence(
         AssertionError: a result differs; the message has the level, the first element that
             differs with both bit patterns, and the function's source.
     """
-    ladder = Ladder(_variants(threads, schedules, seed))
+    ladder = Ladder(_variants(threads, schedules, seed), jit_of=lambda case: True)
     for case in _cases(function, arguments, examples, SeededChoices(seed), exact):
         ladder.climb([case])
     if ladder.report.failures:

@@ -27,9 +27,10 @@ CONSTRUCTS: dict[Construct, int] = {
     shaped.reduction: 6,
     elementwise.cast: 2,
     shaped.slices: 3,
-    shaped.flip: 1,
-    shaped.transpose: 2,
-    shaped.reshape: 2,
+    shaped.flip: 2,
+    shaped.transpose: 3,
+    shaped.reshape: 4,
+    shaped.flat_step: 1,
     shaped.new_axis: 1,
     shaped.broadcast: 1,
     elementwise.where: 2,
@@ -50,8 +51,8 @@ CONSTRUCTS: dict[Construct, int] = {
 COMPOSED = (shaped.einsum,)
 
 _DRAWN = tuple(construct for construct, weight in CONSTRUCTS.items() for _ in range(weight))
-_DTYPES = (FLOAT32, FLOAT64, *SUPPORTED, FLOAT32, FLOAT64, FLOAT32, FLOAT64)
-_EXTENTS = (3, 2, 4, 1, 5, 7, 0)
+_DTYPES: tuple[np.dtype, ...] = (FLOAT32, FLOAT64, *SUPPORTED, FLOAT32, FLOAT64, FLOAT32, FLOAT64)
+_EXTENTS = (2, 3, 4, 1, 5, 7, 0)
 # Shapes at which a reduction is split into lanes, blocks or several chains.
 _LARGE_SHAPES = (
     (70,), (64,), (3, 70), (130, 3), (128, 2), (2, 65, 2), (5, 200), (300, 4), (2, 3, 100), (1030,),
@@ -134,7 +135,7 @@ def _shapes(choices: Choices, large: bool) -> tuple[tuple[int, ...], ...]:
     if large:
         base = choices.choose(_LARGE_SHAPES)
     else:
-        base = tuple(choices.choose(_EXTENTS) for _ in range(choices.choose((2, 1, 3, 2, 2, 0, 4))))
+        base = tuple(choices.choose(_EXTENTS) for _ in range(choices.choose((1, 2, 3, 2, 2, 0, 4))))
     ones = tuple(1 if choices.below(2) else extent for extent in base)
     suffix = base[choices.below(len(base) + 1) :]
     other = (*base[1:], choices.choose(_EXTENTS[:4])) if base else (3,)

@@ -137,7 +137,8 @@ class Program:
         _remember(file, source)
         namespace = {**NAMESPACE, **self.captured}
         exec(compile(source, file, "exec"), namespace)
-        return namespace[self.name]  # type: ignore[no-any-return]
+        function: Callable[..., Any] = namespace[self.name]
+        return function
 
 
 def _remember(file: str, source: str) -> None:
@@ -159,12 +160,9 @@ def describe_value(value: Any) -> str:
     """A short text: `float32[3, 4], strides (16, 4)`, `int8 scalar -3`, `float 0.5`."""
     if isinstance(value, np.ndarray):
         strides = "" if value.flags.c_contiguous else f", strides {value.strides}"
-        flags = [
-            text
-            for flag, text in [("WRITEABLE", "read-only"), ("ALIGNED", "misaligned")]
-            if not value.flags[flag]
-        ]
-        return describe(value.shape, value.dtype) + strides + "".join(f", {flag}" for flag in flags)
+        read_only = "" if value.flags.writeable else ", read-only"
+        misaligned = "" if value.flags.aligned else ", misaligned"
+        return describe(value.shape, value.dtype) + strides + read_only + misaligned
     if isinstance(value, np.generic):
         return f"{value.dtype.name} scalar {value}"
     return f"{type(value).__name__} {value!r}"

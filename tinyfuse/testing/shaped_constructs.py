@@ -18,7 +18,8 @@ def _has_axes(value: np.ndarray | np.generic) -> bool:
 
 def _factors(choices: Choices, size: int) -> tuple[int, ...]:
     """A random shape with so many elements."""
-    shape, rest = [], size
+    shape: list[int] = []
+    rest = size
     while rest > 1 and len(shape) < 3 and choices.below(3):
         divisors = [d for d in range(2, min(rest, 64) + 1) if rest % d == 0]
         if not divisors:
@@ -86,6 +87,13 @@ def slices(scope: Scope) -> Expression:
 def flip(scope: Scope) -> Expression:
     x = scope.array(_has_axes)
     return method(f"{{0}}[{':, ' * scope.choices.below(scope.values[x].ndim)}::-1]", x)
+
+
+def flat_step(scope: Scope) -> Expression:
+    """A step through all elements: indices with quotients and remainders, of either sign."""
+    x = scope.array(lambda value: value.ndim > 1)
+    start, step = scope.choices.choose(("", "1", "-2")), scope.choices.choose((-1, 2, -3, -2, 3))
+    return method(f"{{0}}.reshape(-1)[{start}::{step}]", x)
 
 
 def new_axis(scope: Scope) -> Expression:

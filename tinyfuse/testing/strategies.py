@@ -55,9 +55,9 @@ def arrays(
     none of them exists is contiguous.
     """
     dtype = np.dtype(_drawn(draw, dtypes() if dtype is None else dtype))
-    shape = _drawn(draw, shapes() if shape is None else shape)
+    extents = _drawn(draw, shapes() if shape is None else shape)
     values = elements_of(dtype) if elements is None else elements
-    array = draw(numpy_strategies.arrays(dtype, shape, elements=values))
+    array = draw(numpy_strategies.arrays(dtype, extents, elements=values))
     possible = [name for name in layouts if name in layouts_of(array.shape)]
     return LAYOUTS[draw(strategies.sampled_from(possible))](array) if possible else array
 

@@ -2,11 +2,15 @@
 
 # Importing a chapter of numpy's functions lists them.
 from tinyfuse.trace import creation as _creation
+from tinyfuse.trace import einsum as _einsum
 from tinyfuse.trace import elementwise as _elementwise
 from tinyfuse.trace import indexing as _indexing
 from tinyfuse.trace import joining as _joining
 from tinyfuse.trace import linear_algebra as _linear_algebra
+from tinyfuse.trace import operators as _operators
+from tinyfuse.trace import padding as _padding
 from tinyfuse.trace import reductions as _reductions
+from tinyfuse.trace import selection as _selection
 from tinyfuse.trace import shape as _shape
 from tinyfuse.trace.captured import Captured, Place
 from tinyfuse.trace.run import is_traced, trace
@@ -25,4 +29,17 @@ __all__ = [
     "is_traced",
     "trace",
 ]
-CHAPTERS = (_creation, _elementwise, _indexing, _joining, _linear_algebra, _reductions, _shape)
+
+_CHAPTERS = (
+    _creation,
+    _einsum,
+    _elementwise,
+    _indexing,
+    _joining,
+    _linear_algebra,
+    _operators,
+    _padding,
+    _reductions,
+    _selection,
+    _shape,
+)

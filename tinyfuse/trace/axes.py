@@ -12,7 +12,13 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from tinyfuse import errors
 from tinyfuse.trace.operations import Shape, shape_text, size_of
 
-__all__ = ["axis_tuple", "normalize_axis_index", "normalize_axis_tuple", "reduced_axes", "requested_shape"]
+__all__ = [
+    "axis_tuple",
+    "normalize_axis_index",
+    "normalize_axis_tuple",
+    "reduced_axes",
+    "requested_shape",
+]
 
 
 def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:

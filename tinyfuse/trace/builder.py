@@ -20,7 +20,16 @@ from tinyfuse.trace.specs import Check
 class GraphBuilder:
     """Records one run of a function. Belongs to the thread that runs it."""
 
-    __slots__ = ("_captured", "_function", "_places", "_snapshots", "checks", "eqns", "inputs", "source")
+    __slots__ = (
+        "_captured",
+        "_function",
+        "_places",
+        "_snapshots",
+        "checks",
+        "eqns",
+        "inputs",
+        "source",
+    )
 
     def __init__(self, function: Callable[..., Any]):
         self.eqns: list[Eqn] = []
@@ -78,14 +87,19 @@ class GraphBuilder:
         return list(self._captured.values())
 
     def verify_unchanged(self) -> None:
-        """Raises SideEffectError if an array that was made while tracing was written after its use."""
+        """Raises SideEffectError if an array made while tracing was written after its use."""
         for array, snapshot, source in self._snapshots:
-            if array.tobytes() != snapshot.tobytes():
+            if not np.array_equal(_bits(array), _bits(snapshot)):
                 raise SideEffectError(
-                    "an array that a traced operation uses was written afterwards; write all of its "
+                    "an array that a traced operation uses was written afterwards; write all its "
                     "elements before the first traced operation that uses it, or use a new array"
                     + place_text(source)
                 )
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """The elements as unsigned integers: NaN equals itself, and -0 is not +0."""
+    return array.view(f"u{array.dtype.itemsize}")
 
 
 def require_plain(array: np.ndarray) -> None:
@@ -98,8 +112,8 @@ def require_plain(array: np.ndarray) -> None:
         )
     if type(array) not in (np.ndarray, np.memmap):
         raise UnsupportedDtypeError(
-            f"a {type(array).__name__} meets a traced array; only plain numpy arrays are supported: "
-            "convert it with np.asarray outside the traced function"
+            f"a {type(array).__name__} meets a traced array; only plain numpy arrays are "
+            "supported: convert it with np.asarray outside the traced function"
         )
 
 
@@ -107,7 +121,9 @@ def place_text(source: Source) -> str:
     """The end of every message: the user's file, line and text."""
     if source is UNKNOWN:
         return ""
-    text = source.statement.split("\n")[0] or source.expression
+    text = " ".join(line.strip() for line in source.statement.split("\n"))
+    if len(text) > 100:
+        text = text[:97] + "..."
     return f"\n  at {location(source)}" + (f": {text}" if text else "")
 
 

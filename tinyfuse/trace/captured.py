@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -88,9 +89,9 @@ class _Search:
     def add_function(self, value: Any) -> None:
         """Queue the Python functions behind a callable."""
         for function in _python_functions(value):
-            if not function.__code__.co_filename.startswith(_NUMPY):
-                if not any(function is known for known in self.functions):
-                    self.functions.append(function)
+            of_numpy = function.__code__.co_filename.startswith(_NUMPY)
+            if not of_numpy and not any(function is known for known in self.functions):
+                self.functions.append(function)
 
 
 def _python_functions(value: Any) -> Iterator[FunctionType]:
@@ -100,12 +101,15 @@ def _python_functions(value: Any) -> Iterator[FunctionType]:
         yield value
     elif isinstance(value, type):
         yield from (part for part in vars(value).values() if isinstance(part, FunctionType))
-    wrapped = getattr(value, "__wrapped__", None) if not isinstance(value, ModuleType) else None
+    elif isinstance(value, functools.partial):
+        yield from _python_functions(value.func)
+    else:
+        call = getattr(type(value), "__call__", None)
+        if isinstance(call, FunctionType):
+            yield call
+    wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
     if isinstance(wrapped, (FunctionType, MethodType)):
         yield from _python_functions(wrapped)
-    inner = getattr(value, "func", None) if type(value).__name__ == "partial" else None
-    if inner is not None:
-        yield from _python_functions(inner)
 
 
 def _names(code: CodeType) -> dict[str, None]:

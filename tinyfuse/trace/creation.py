@@ -1,8 +1,7 @@
-"""Arrays like others, choices between arrays, conversions, rounding, and questions about dtypes."""
+"""Arrays like others, and questions about dtypes."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -10,22 +9,11 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.dtypes import is_supported
-from tinyfuse.graph import primitives as p
-from tinyfuse.graph.ir import Literal
 from tinyfuse.trace.axes import requested_shape
 from tinyfuse.trace.builder import active
-from tinyfuse.trace.dispatch import as_method, as_property, listed, no_output_array
-from tinyfuse.trace.elementwise import COMPOSED_UFUNCS, apply
-from tinyfuse.trace.operations import (
-    broadcast_shape,
-    cast,
-    copy,
-    filled,
-    stretch_atom,
-    to_bool,
-    traced,
-)
-from tinyfuse.trace.promotion import resolve
+from tinyfuse.trace.dispatch import as_method, listed
+from tinyfuse.trace.elementwise import NUMBERS
+from tinyfuse.trace.operations import cast, filled, stretch_atom, traced
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 
@@ -35,10 +23,15 @@ def supported_dtype(dtype: Any) -> np.dtype:
     found = np.dtype(dtype)
     if not is_supported(found):
         raise errors.UnsupportedDtypeError(
-            f"the dtype {found} is not supported; supported are bool, int8..int64, uint8..uint64, float32 "
-            "and float64"
+            f"the dtype {found} is not supported; supported are bool, int8..int64, uint8..uint64, "
+            "float32 and float64"
         )
     return found
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that is known while tracing."""
+    return type(value) in NUMBERS or issubclass(type(value), np.generic)
 
 
 # -- arrays like others
@@ -48,8 +41,9 @@ def _like(prototype: Any, value: Any, dtype: Any, shape: Any) -> Tracer:
     x = traced(prototype)
     to = x.dtype if dtype is None else supported_dtype(dtype)
     new_shape = x.shape if shape is None else requested_shape(shape)
-    if isinstance(value, (int, float, np.generic)):
-        return filled(new_shape, np.full((), value, to)[()])
+    if is_number(value):
+        number: np.generic = np.full((), value, to)[()]  # type: ignore[assignment]
+        return filled(new_shape, number)
     source = cast(traced(value), to)
     return Tracer(active(), stretch_atom(source._atom, new_shape))
 
@@ -57,7 +51,13 @@ def _like(prototype: Any, value: Any, dtype: Any, shape: Any) -> Tracer:
 def _listed_like(function: Callable[..., Any], value: int) -> None:
     @listed(function)
     def like(
-        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+        a: Any,
+        dtype: Any = None,
+        order: str = "K",
+        subok: bool = True,
+        shape: Any = None,
+        *,
+        device: Any = None,
     ) -> Tracer:
         return _like(a, value, dtype, shape)
 
@@ -81,178 +81,6 @@ def full_like(
     return _like(a, fill_value, dtype, shape)
 
 
-# -- conversions
-
-
-@as_method("astype")
-def astype(
-    x: Tracer, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
-) -> Tracer:
-    to = supported_dtype(dtype)
-    if not np.can_cast(x.dtype, to, casting):  # type: ignore[arg-type]
-        raise errors.DtypeError(
-            f"Cannot cast array data from {x.dtype!r} to {to!r} according to the rule '{casting}'"
-        )
-    return cast(x, to) if to != x.dtype or not copy else _copied(x)
-
-
-def _copied(x: Tracer) -> Tracer:
-    return copy(x)
-
-
-if hasattr(np, "astype"):
-
-    @listed(np.astype)
-    def astype_function(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tracer:
-        return astype(traced(x), dtype, copy=copy)
-
-
-@listed(np.real)
-@as_property("real")
-def real(val: Any) -> Tracer:
-    return traced(val)
-
-
-@listed(np.imag)
-@as_property("imag")
-def imag(val: Any) -> Tracer:
-    x = traced(val)
-    zeros = filled(x.shape, x.dtype.type(0))
-    zeros._scalar = x._scalar
-    return zeros
-
-
-@as_method("conj")
-def conj(x: Tracer) -> Tracer:
-    return apply(np.conjugate, (x,))  # type: ignore[no-any-return]
-
-
-as_method("conjugate")(conj)
-
-
-# -- choices
-
-
-@listed(np.where)
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Tracer:
-    if x is None or y is None:
-        raise errors.DataDependentShapeError(
-            "np.where(condition) has a shape that depends on data: choose between two arrays with "
-            "np.where(condition, a, b)"
-        )
-    to = supported_dtype(np.result_type(_promoting(x), _promoting(y)))
-    chosen = [to_bool(traced(condition)), _converted(x, to), _converted(y, to)]
-    shape = broadcast_shape(chosen)
-    builder = active()
-    atoms = tuple([stretch_atom(part._atom, shape) for part in chosen])
-    return Tracer(builder, builder.define(p.elementwise, atoms, {"op": "select"}, shape, to))
-
-
-def _promoting(value: Any) -> Any:
-    """What stands for a value in np.result_type."""
-    kind = type(value)
-    if kind in (int, float, bool, complex):
-        return value
-    return 1.0 if kind is TracedFloat else traced(value).dtype
-
-
-def _converted(value: Any, dtype: np.dtype) -> Tracer:
-    if type(value) in (int, float, bool):
-        with np.errstate(over="ignore"):
-            return Tracer(active(), Literal(dtype.type(value)))
-    return cast(traced(value), dtype)
-
-
-@listed(np.clip)
-def clip_function(
-    a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = None, **options: Any
-) -> Tracer:
-    if a_min is np._NoValue:
-        a_min = options.pop("min", None)
-    if a_max is np._NoValue:
-        a_max = options.pop("max", None)
-    return clip(traced(a), a_min, a_max, out, **options)
-
-
-@as_method("clip")
-def clip(x: Tracer, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Tracer:
-    no_output_array(out)
-    if x.dtype.kind in "iu":
-        info = np.iinfo(x.dtype)
-        min = None if type(min) is int and min <= info.min else min
-        max = None if type(max) is int and max >= info.max else max
-    if min is None and max is None:
-        return apply(np.positive, (x,), **options)  # type: ignore[no-any-return]
-    if min is None:
-        return apply(np.minimum, (x, max), **options)  # type: ignore[no-any-return]
-    if max is None:
-        return apply(np.maximum, (x, min), **options)  # type: ignore[no-any-return]
-    return _clip_ufunc(x, min, max, **options)
-
-
-_CLIP: np.ufunc = np._core.umath.clip  # type: ignore[attr-defined]
-
-
-def _clip_ufunc(x: Any, low: Any, high: Any, **options: Any) -> Tracer:
-    """numpy's own two comparisons; a NaN anywhere gives NaN.
-
-    Where x equals a bound, numpy keeps x if both bounds are scalars, else it takes the bound: only
-    the sign of zero shows it.
-    """
-    if options:
-        raise errors.UnsupportedArgumentError(f"np.clip(..., {next(iter(options))}=) is not supported")
-    kinds = tuple([_kind(value) for value in (x, low, high)])
-    to = resolve(_CLIP, kinds).operands[0]
-    x, low, high = [_converted(value, to) for value in (x, low, high)]
-    shape = broadcast_shape([x, low, high])
-    scalars = not low.shape and not high.shape
-    above = _bounded(x, low, np.maximum, np.less if scalars else np.less_equal)
-    clipped = _bounded(above, high, np.minimum, np.greater if scalars else np.greater_equal)
-    clipped = Tracer(active(), stretch_atom(clipped._atom, shape), not shape)
-    return clipped
-
-
-COMPOSED_UFUNCS[_CLIP] = _clip_ufunc
-
-
-def _kind(value: Any) -> Any:
-    kind = type(value)
-    if kind in (int, float):
-        return kind
-    return float if kind is TracedFloat else traced(value).dtype
-
-
-def _bounded(x: Tracer, bound: Tracer, of_integers: np.ufunc, beyond: np.ufunc) -> Tracer:
-    if x.dtype.kind != "f":
-        return apply(of_integers, (x, bound))  # type: ignore[no-any-return]
-    takes_bound = apply(beyond, (x, bound))
-    if not (type(bound._atom) is Literal and bound._atom.value == bound._atom.value):
-        takes_bound = apply(np.logical_or, (takes_bound, apply(np.isnan, (bound,))))
-    return where(takes_bound, bound, x)
-
-
-@listed(np.round, np.around, method="round")
-def round_(a: Any, decimals: Any = 0, out: Any = None) -> Tracer:
-    no_output_array(out)
-    x = traced(a)
-    digits = operator.index(decimals)
-    if x.dtype.kind in "iu" and digits >= 0:
-        rounded = copy(x)
-        rounded._scalar = not x.shape
-        return rounded
-    if digits == 0:
-        return apply(np.rint, (x,))  # type: ignore[no-any-return]
-    there, back = (np.multiply, np.divide) if digits > 0 else (np.divide, np.multiply)
-    power = 10.0 ** abs(digits)
-    rounded = apply(back, (apply(np.rint, (apply(there, (x, power)),)), power))
-    if not np.can_cast(rounded.dtype, x.dtype, "same_kind") and x.dtype.kind == "b":
-        raise errors.DtypeError(
-            f"Cannot cast ufunc '{there.__name__}' output from {rounded.dtype!r} to {x.dtype!r} with "
-            "casting rule 'same_kind'"
-        )
-    return cast(rounded, x.dtype)
-
-
 # -- questions that need no elements
 
 
@@ -269,7 +97,8 @@ def _for_result_type(value: Any) -> Any:
 
 @listed(np.can_cast)
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    return np.can_cast(_for_result_type(from_), _for_result_type(to), casting)  # type: ignore[arg-type]
+    source, target = _for_result_type(from_), _for_result_type(to)
+    return np.can_cast(source, target, casting)  # type: ignore[arg-type]
 
 
 @listed(np.iscomplexobj)
@@ -290,14 +119,15 @@ def _refused(function: Callable[..., Any], remedy: str) -> None:
         )
 
 
-for _function, _remedy in [
+_DATA_DEPENDENT: list[tuple[Callable[..., Any], str]] = [
     (np.nonzero, "use np.where(mask, a, b), or np.count_nonzero(mask) for their number"),
     (np.flatnonzero, "use np.where(mask, a, b), or np.count_nonzero(mask) for their number"),
     (np.argwhere, "use np.where(mask, a, b), or np.count_nonzero(mask) for their number"),
     (np.unique, "call it outside the traced function"),
     (np.compress, "use np.where(mask, a, b)"),
     (np.extract, "use np.where(mask, a, b)"),
-]:
+]
+for _function, _remedy in _DATA_DEPENDENT:
     _refused(_function, _remedy)
 
 

@@ -7,8 +7,6 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
 from tinyfuse import errors
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.operation import operate
@@ -20,8 +18,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
-def listed(*functions: Callable[..., Any], method: str | None = None) -> Callable[[Function], Function]:
-    """Decorator: the implementation of numpy functions, and perhaps of the ndarray method `method`."""
+def listed(
+    *functions: Callable[..., Any], method: str | None = None
+) -> Callable[[Function], Function]:
+    """Decorator: the implementation of numpy functions, perhaps also of an ndarray method."""
 
     def register(implementation: Function) -> Function:
         for function in functions:
@@ -42,6 +42,7 @@ def as_method(name: str) -> Callable[[Function], Function]:
             return operate(implementation, self, *args, **kwargs)
 
         method.__name__ = name
+        implementation.__qualname__ = name  # for Python's words about unexpected arguments
         setattr(Tracer, name, method)
         return implementation
 
@@ -80,7 +81,9 @@ def function_name(function: Any) -> str:
 
 def unlisted(name: str) -> errors.UnlistedFunctionError:
     message = f"{name} is not among the functions that tinyfuse traces"
-    near = difflib.get_close_matches(name, listed_names(), 1, 0.6)
+    module = name.rpartition(".")[0]
+    names = [each for each in listed_names() if each.rpartition(".")[0] == module]
+    near = difflib.get_close_matches(name, names, 1, 0.65)
     hint = f"; the nearest one that is: {near[0]}" if near else ""
     return errors.UnlistedFunctionError(message + hint)
 
@@ -94,7 +97,8 @@ def no_output_array(out: Any) -> None:
     """Raises InPlaceWriteError where an `out=` is given."""
     if out is not None:
         raise errors.InPlaceWriteError(
-            "out= writes into an array, which is not supported yet: leave it out and assign the result"
+            "out= writes into an array, which is not supported yet: leave it out and assign the "
+            "result"
         )
 
 

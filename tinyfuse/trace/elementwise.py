@@ -1,8 +1,7 @@
-"""ufuncs, Python's operators, and the functions that compute element by element."""
+"""ufuncs: each an elementwise equation, after casts and broadcasts."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +14,15 @@ from tinyfuse.graph.ir import Atom, Literal
 from tinyfuse.trace.builder import GraphBuilder, active, leaked
 from tinyfuse.trace.dispatch import function_name, no_output_array, unlisted
 from tinyfuse.trace.operation import operate
-from tinyfuse.trace.operations import broadcast_shape, cast_atom, filled, stretch_atom, traced
+from tinyfuse.trace.operations import (
+    broadcast_shape,
+    cast_atom,
+    filled,
+    insert_axes,
+    stretch_atom,
+    traced,
+    type_text,
+)
 from tinyfuse.trace.promotion import OPERATIONS, Loop, OperandKind, resolve
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
@@ -58,14 +65,14 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict
 
 
 def _is_default(key: str, value: Any) -> bool:
-    return (value is None and key != "axis") or (key == "where" and value is True) or (key, value) in (
-        ("order", "K"), ("subok", True), ("casting", "same_kind"),
-    )  # fmt: skip
+    if value is None:
+        return key != "axis"
+    if key == "where":
+        return value is True
+    return (key, value) in (("order", "K"), ("subok", True), ("casting", "same_kind"))
 
 
 def _outer_operands(a: Any, b: Any) -> tuple[Tracer, Tracer]:
-    from tinyfuse.trace.operations import insert_axes
-
     a, b = traced(a), traced(b)
     return insert_axes(a, range(a.ndim, a.ndim + b.ndim)), b
 
@@ -87,15 +94,12 @@ def apply(
         )
     builder = active()
     values, kinds = _classified(builder, operands)
-    if dtype is None and casting == "same_kind":
-        loop = resolve(ufunc, kinds)
-    else:
-        loop = resolve(ufunc, kinds, None if dtype is None else np.dtype(dtype), casting)
+    loop = _loop(ufunc, values, kinds, dtype, casting)
     if ufunc is np.power:
         shortcut = _power(values, loop)
         if shortcut is not None:
             return shortcut
-    shape = broadcast_shape([value for value in values if type(value) not in _NUMBERS])
+    shape = broadcast_shape([value for value in values if type(value) not in NUMBERS])
     try:
         atoms = [
             _operand(value, to, shape) for value, to in zip(values, loop.operands, strict=True)
@@ -107,10 +111,24 @@ def apply(
     return _outputs(builder, loop, tuple(atoms), shape)
 
 
-_NUMBERS = (int, float, bool)
+NUMBERS = (int, float, bool)  # of Python, that are weak in promotion; not complex
 
 
-def _classified(builder: GraphBuilder, operands: Sequence[Any]) -> tuple[list[Any], tuple[OperandKind, ...]]:
+def _loop(ufunc: np.ufunc, values: list[Any], kinds: Any, dtype: Any, casting: str) -> Loop:
+    try:
+        if dtype is None and casting == "same_kind":
+            return resolve(ufunc, kinds)
+        return resolve(ufunc, kinds, None if dtype is None else np.dtype(dtype), casting)
+    except errors.UnsupportedDtypeError:
+        raise
+    except TypeError as error:
+        types = [repr(v) if type(v) in NUMBERS else type_text(v) for v in values]
+        raise errors.DtypeError(f"{error}: {', '.join(types)}") from None
+
+
+def _classified(
+    builder: GraphBuilder, operands: Sequence[Any]
+) -> tuple[list[Any], tuple[OperandKind, ...]]:
     """Each operand as an atom or a Python number, and how it takes part in promotion."""
     values: list[Any] = []
     kinds: list[OperandKind] = []
@@ -127,8 +145,8 @@ def _classified(builder: GraphBuilder, operands: Sequence[Any]) -> tuple[list[An
             value, kind = Literal(np.bool_(operand)), BOOL
         elif kind is complex:
             raise errors.UnsupportedDtypeError(
-                f"the complex number {operand} meets a traced array; tinyfuse computes with real numbers: "
-                "keep real and imaginary parts in two arrays"
+                f"the complex number {operand} meets a traced array; tinyfuse computes with real "
+                "numbers: keep real and imaginary parts in two arrays"
             )
         else:
             value = traced(operand)._atom
@@ -139,7 +157,7 @@ def _classified(builder: GraphBuilder, operands: Sequence[Any]) -> tuple[list[An
 
 
 def _operand(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Atom:
-    if type(value) in _NUMBERS:
+    if type(value) in NUMBERS:
         with np.errstate(over="ignore"):
             return Literal(dtype.type(value))
     if value.dtype != dtype:
@@ -147,7 +165,9 @@ def _operand(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Atom:
     return value if value.shape == shape else stretch_atom(value, shape)
 
 
-def _outputs(builder: GraphBuilder, loop: Loop, atoms: tuple[Atom, ...], shape: tuple[int, ...]) -> Any:
+def _outputs(
+    builder: GraphBuilder, loop: Loop, atoms: tuple[Atom, ...], shape: tuple[int, ...]
+) -> Any:
     made = [
         Tracer(builder, builder.define(p.elementwise, atoms, params, shape, dtype), not shape)
         for params, dtype in zip(loop.params, loop.outputs, strict=True)
@@ -155,7 +175,9 @@ def _outputs(builder: GraphBuilder, loop: Loop, atoms: tuple[Atom, ...], shape: 
     return made[0] if len(made) == 1 else tuple(made)
 
 
-def _decided_comparison(ufunc: np.ufunc, values: list[Any], loop: Loop, shape: tuple[int, ...]) -> Tracer:
+def _decided_comparison(
+    ufunc: np.ufunc, values: list[Any], loop: Loop, shape: tuple[int, ...]
+) -> Tracer:
     """A comparison with an integer beyond the dtype's range is the same for all elements."""
     samples = [
         value if type(value) is int else dtype.type(0)
@@ -172,13 +194,13 @@ def _decided_comparison(ufunc: np.ufunc, values: list[Any], loop: Loop, shape: t
 def _power(values: list[Any], loop: Loop) -> Tracer | None:
     """numpy's shortcuts for constant exponents, and its refusal of negative integer exponents."""
     base, exponent = values
-    value = exponent.value if type(exponent) is Literal else exponent
+    value: Any = exponent.value if type(exponent) is Literal else exponent
     if type(exponent) in (int, float, Literal):
         if type(value) is int and loop.operands[1].kind in "iu":
             value = loop.operands[1].type(value)  # OverflowError for -1 as uint8
         if loop.operands[1].kind in "iu" and value < 0:
             raise errors.NegativePowerError(NEGATIVE_POWER)
-        return _constant_power(base, value, loop) if type(base) not in _NUMBERS else None
+        return _constant_power(base, value, loop) if type(base) not in NUMBERS else None
     if loop.operands[1].kind == "i":
         _check_exponents(cast_atom(exponent, loop.operands[1]))
     return None
@@ -214,109 +236,6 @@ def _check_exponents(exponent: Atom) -> None:
         params = {"op": "any", "axes": axes, "dtype": BOOL}
         negative = builder.define(p.reduce, (negative,), params, (), BOOL)
     builder.check(negative, errors.NegativePowerError, NEGATIVE_POWER)
-
-
-# -- Python's operators
-
-
-def _binary(ufunc: np.ufunc, reflected: bool = False) -> Callable[[Tracer, Any], Any]:
-    def method(self: Tracer, other: Any) -> Any:
-        if _declines(other):
-            return NotImplemented
-        return operate(call, (other, self) if reflected else (self, other))
-
-    def call(operands: tuple[Any, Any]) -> Any:
-        implementation = COMPOSED_UFUNCS.get(ufunc)
-        return implementation(*operands) if implementation else apply(ufunc, operands)
-
-    return method
-
-
-def _power_operator(self: Tracer, other: Any, modulo: Any = None) -> Any:
-    if type(other) is int and other == 2 and not self._scalar:
-        return operate(apply, np.square, (self,))  # of bool gives int8, unlike np.power
-    return _power_of(self, other)
-
-
-_power_of = _binary(np.power)
-
-
-def _equality(ufunc: np.ufunc, answer_for_none: bool) -> Callable[[Tracer, Any], Any]:
-    compare = _binary(ufunc)
-
-    def method(self: Tracer, other: Any) -> Any:
-        if other is not None:
-            return compare(self, other)
-        answer = filled(self.shape, np.bool_(answer_for_none))  # no element is None
-        answer._scalar = not self.shape
-        return answer
-
-    return method
-
-
-def _declines(other: Any) -> bool:
-    """Whether the other operand asks numpy's arrays to leave the operation to it."""
-    kind = type(other)
-    if kind is Tracer or kind in _NUMBERS or other is None:
-        return False
-    return getattr(kind, "__array_ufunc__", other) is None
-
-
-def _unary(ufunc: np.ufunc) -> Callable[[Tracer], Any]:
-    def method(self: Tracer) -> Any:
-        return operate(apply, ufunc, (self,))
-
-    return method
-
-
-def _in_place(name: str, sign: str) -> Callable[[Tracer, Any], Any]:
-    def method(self: Tracer, other: Any) -> Any:
-        if self._scalar:
-            return NotImplemented  # numpy's scalars are immutable: x += y binds x to x + y
-        return operate(refuse)
-
-    def refuse() -> None:
-        raise errors.InPlaceWriteError(
-            f"`x {sign}= y` writes into the array x in place, which is not supported yet: write "
-            f"x = x {sign} y"
-        )
-
-    return method
-
-
-_OPERATORS = [
-    ("add", "+", np.add),
-    ("sub", "-", np.subtract),
-    ("mul", "*", np.multiply),
-    ("truediv", "/", np.divide),
-    ("floordiv", "//", np.floor_divide),
-    ("mod", "%", np.remainder),
-    ("pow", "**", np.power),
-    ("lshift", "<<", np.left_shift),
-    ("rshift", ">>", np.right_shift),
-    ("and", "&", np.bitwise_and),
-    ("or", "|", np.bitwise_or),
-    ("xor", "^", np.bitwise_xor),
-    ("matmul", "@", np.matmul),
-]
-for _name, _sign, _ufunc in _OPERATORS:
-    setattr(Tracer, f"__{_name}__", _binary(_ufunc))
-    setattr(Tracer, f"__r{_name}__", _binary(_ufunc, reflected=True))
-    setattr(Tracer, f"__i{_name}__", _in_place(_name, _sign))
-Tracer.__eq__ = _equality(np.equal, False)  # type: ignore[method-assign]
-Tracer.__ne__ = _equality(np.not_equal, True)  # type: ignore[method-assign]
-Tracer.__pow__ = _power_operator  # type: ignore[attr-defined]
-Tracer.__divmod__ = _binary(np.divmod)  # type: ignore[attr-defined]
-Tracer.__rdivmod__ = _binary(np.divmod, reflected=True)  # type: ignore[attr-defined]
-for _name, _ufunc in zip(("lt", "le", "gt", "ge"), _COMPARISONS[2:], strict=True):
-    setattr(Tracer, f"__{_name}__", _binary(_ufunc))
-for _name, _ufunc in [
-    ("neg", np.negative),
-    ("pos", np.positive),
-    ("abs", np.absolute),
-    ("invert", np.invert),
-]:
-    setattr(Tracer, f"__{_name}__", _unary(_ufunc))
 
 
 def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:

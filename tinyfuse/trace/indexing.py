@@ -60,7 +60,7 @@ def _checked(items: tuple[Any, ...]) -> list[Any]:
 def _checked_item(item: Any) -> slice | int:
     kind = type(item)
     if kind is slice or kind is int:
-        return item  # type: ignore[no-any-return]
+        return item
     if kind in (bool, np.bool_, list, Tracer) or isinstance(item, np.ndarray):
         raise errors.ArrayIndexingError(_no_array_index(item))
     if kind is TracedFloat:
@@ -73,17 +73,17 @@ def _checked_item(item: Any) -> slice | int:
 
 def _no_array_index(item: Any) -> str:
     dtype = getattr(item, "dtype", np.dtype(bool) if isinstance(item, bool) else None)
-    if dtype == bool:
+    if dtype is not None and dtype.kind == "b":
         return (
-            "indexing with a boolean mask is not supported yet, and x[mask] has a shape that depends on "
-            "data: compute on all elements and choose with np.where(mask, x, other)"
+            "indexing with a boolean mask is not supported yet, and x[mask] has a shape that "
+            "depends on data: compute on all elements and choose with np.where(mask, x, other)"
         )
     what = "a list" if isinstance(item, list) else "an integer known only at run time"
     if getattr(item, "ndim", 0):
         what = "an integer array"
     return (
-        f"indexing with {what} is not supported yet: use slices and Python integers, and np.stack to "
-        "join what they give"
+        f"indexing with {what} is not supported yet: use slices and Python integers, and np.stack "
+        "to join what they give"
     )
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.graph import primitives as p
-from tinyfuse.graph.ir import Literal
-from tinyfuse.trace.axes import axis_tuple, normalize_axis_index, normalize_axis_tuple, requested_shape
-from tinyfuse.trace.builder import active
+from tinyfuse.trace.axes import (
+    axis_tuple,
+    normalize_axis_index,
+    requested_shape,
+)
 from tinyfuse.trace.dispatch import as_method, listed, no_output_array
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.operations import (
@@ -66,8 +68,8 @@ def _joined_dtype(parts: Sequence[Tracer], dtype: Any, casting: str) -> np.dtype
     for x in parts:
         if not np.can_cast(x.dtype, dtype, casting):  # type: ignore[arg-type]
             raise errors.DtypeError(
-                f"Cannot cast array data from {x.dtype!r} to {np.dtype(dtype)!r} according to the rule "
-                f"'{casting}'"
+                f"Cannot cast array data from {x.dtype!r} to {np.dtype(dtype)!r} according to the "
+                f"rule '{casting}'"
             )
     return np.dtype(dtype)
 
@@ -80,15 +82,17 @@ def _require_joinable(parts: Sequence[Tracer], axis: int) -> None:
     for at, x in enumerate(parts):
         if x.ndim != first.ndim:
             raise errors.ShapeError(
-                "all the input arrays must have same number of dimensions, but the array at index 0 has "
-                f"{first.ndim} dimension(s) and the array at index {at} has {x.ndim} dimension(s)"
+                "all the input arrays must have same number of dimensions, but the array at index "
+                f"0 has {first.ndim} dimension(s) and the array at index {at} has {x.ndim} "
+                "dimension(s)"
             )
         for dimension in range(first.ndim):
             if dimension != axis and x.shape[dimension] != first.shape[dimension]:
                 raise errors.ShapeError(
                     "all the input array dimensions except for the concatenation axis must match "
                     f"exactly, but along dimension {dimension}, the array at index 0 has size "
-                    f"{first.shape[dimension]} and the array at index {at} has size {x.shape[dimension]}"
+                    f"{first.shape[dimension]} and the array at index {at} has size "
+                    f"{x.shape[dimension]}"
                 )
 
 
@@ -149,7 +153,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Trace
     x = traced(ary)
     at = normalize_axis_index(axis, x.ndim)
     ends = _division_points(indices_or_sections, x.shape[at])
-    return [_piece(x, at, start, end) for start, end in zip(ends[:-1], ends[1:], strict=True)]
+    return [_piece(x, at, start, end) for start, end in pairwise(ends)]
 
 
 def _division_points(sections: Any, extent: int) -> list[int | None]:
@@ -174,9 +178,9 @@ def _piece(x: Tracer, axis: int, start: int | None, end: int | None) -> Tracer:
 @listed(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tracer]:
     x = traced(ary)
-    if isinstance(indices_or_sections, (int, np.integer)):
-        if x.shape[normalize_axis_index(axis, x.ndim)] % indices_or_sections:
-            raise errors.InvalidArgumentError("array split does not result in an equal division")
+    at = normalize_axis_index(axis, x.ndim)
+    if isinstance(indices_or_sections, (int, np.integer)) and x.shape[at] % indices_or_sections:
+        raise errors.InvalidArgumentError("array split does not result in an equal division")
     return array_split(x, indices_or_sections, axis)
 
 
@@ -244,7 +248,7 @@ def _repeated(x: Tracer, axis: int, count: int) -> Tracer:
 
 
 @listed(np.tile)
-def tile(A: Any, reps: Any) -> Tracer:
+def tile(A: Any, reps: Any) -> Tracer:  # noqa: N803
     x = traced(A)
     counts = requested_shape(reps)
     ndim = max(len(counts), x.ndim)
@@ -280,107 +284,13 @@ def _rolled(x: Tracer, shift: int, axis: int) -> Tracer:
     return concatenate([end, slice_axis(x, axis, 0, extent - by)], axis)
 
 
-# -- padding
-
-
-@listed(np.pad)
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tracer:
-    x = traced(array)
-    widths = _pad_widths(pad_width, x.ndim)
-    if mode == "constant":
-        return _pad_constant(x, widths, **kwargs)
-    if mode not in _INDEX_MODES:
-        raise errors.UnsupportedArgumentError(
-            f"np.pad(..., mode={mode!r}) is not supported; supported are constant, "
-            + ", ".join(_INDEX_MODES)
-        )
-    if kwargs.get("reflect_type", "even") != "even":
-        raise errors.UnsupportedArgumentError("np.pad(..., reflect_type='odd') is not supported")
-    for axis, width in enumerate(widths):
-        if width != (0, 0):
-            x = _pad_from_inside(x, axis, width, mode)
-    return x
-
-
-_INDEX_MODES = ("edge", "reflect", "symmetric", "wrap")
-Width = tuple[int, int]
-
-
-def _pad_widths(pad_width: Any, ndim: int) -> list[Width]:
-    if isinstance(pad_width, dict):
-        pairs: list[Any] = [(0, 0)] * ndim
-        for axis, width in pad_width.items():
-            pairs[normalize_axis_tuple(axis, ndim)[0]] = tuple(np.broadcast_to(width, 2))
-    else:
-        pairs = np.broadcast_to(pad_width, (ndim, 2)).tolist()
-    widths = [(operator.index(before), operator.index(after)) for before, after in pairs]
-    if any(min(width) < 0 for width in widths):
-        raise errors.InvalidArgumentError("index can't contain negative values")
-    return widths
-
-
-def _pad_constant(x: Tracer, widths: list[Width], constant_values: Any = 0) -> Tracer:
-    if not any(map(any, widths)):
-        return copy(x)
-    if isinstance(constant_values, (Tracer, int, float, np.generic)):
-        return _padded(x, widths, constant_values)
-    values = np.broadcast_to(np.asarray(constant_values), (x.ndim, 2))
-    if (values == values.flat[0]).all():
-        return _padded(x, widths, values.flat[0])
-    for axis, (width, (before, after)) in enumerate(zip(widths, values, strict=True)):
-        x = _padded(x, _only(axis, (width[0], 0), x.ndim), before)
-        x = _padded(x, _only(axis, (0, width[1]), x.ndim), after)
-    return x
-
-
-def _only(axis: int, width: Width, ndim: int) -> list[Width]:
-    return [width if at == axis else (0, 0) for at in range(ndim)]
-
-
-def _padded(x: Tracer, widths: list[Width], fill: Any) -> Tracer:
-    if not any(map(any, widths)):
-        return x
-    if isinstance(fill, (int, float)):
-        value: Any = Literal(x.dtype.type(fill) if isinstance(fill, int) else np.float64(fill).astype(x.dtype))
-    else:
-        value = reshape(cast(traced(fill), x.dtype), ())._atom
-    before, after = zip(*widths, strict=True)
-    builder = active()
-    return Tracer(builder, builder.emit(p.pad, x._atom, value, before=before, after=after))
-
-
-def _pad_from_inside(x: Tracer, axis: int, width: Width, mode: str) -> Tracer:
-    """Padding made of the array's own elements: numpy says which, for one axis."""
-    places = np.pad(np.arange(x.shape[axis]), width, mode=mode)
-    return concatenate([_run(x, axis, run) for run in _runs(places.tolist())], axis)
-
-
-def _runs(places: list[int]) -> Iterator[list[int]]:
-    """Cuts a list of positions into runs with steps of 1, -1 or 0."""
-    run: list[int] = []
-    for place in places:
-        step = place - run[-1] if run else 0
-        if len(run) > 1 and step != run[1] - run[0] or run and abs(step) > 1:
-            yield run
-            run = []
-        run.append(place)
-    if run:
-        yield run
-
-
-def _run(x: Tracer, axis: int, run: list[int]) -> Tracer:
-    step = run[1] - run[0] if len(run) > 1 else 1
-    if step:
-        return slice_axis(x, axis, run[0], len(run), step)
-    shape = (*x.shape[:axis], len(run), *x.shape[axis + 1 :])
-    return broadcast(slice_axis(x, axis, run[0], 1), shape)
-
-
 # -- differences
 
 
 @listed(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _NOT_GIVEN, append: Any = _NOT_GIVEN) -> Tracer:
+def diff(
+    a: Any, n: int = 1, axis: int = -1, prepend: Any = _NOT_GIVEN, append: Any = _NOT_GIVEN
+) -> Tracer:
     x = traced(a)
     if n == 0:
         return x

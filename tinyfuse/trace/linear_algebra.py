@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,12 @@ from tinyfuse import errors
 from tinyfuse.graph import primitives as p
 from tinyfuse.trace.axes import normalize_axis_index
 from tinyfuse.trace.builder import active
-from tinyfuse.trace.creation import supported_dtype
 from tinyfuse.trace.dispatch import as_method, listed, no_output_array
 from tinyfuse.trace.elementwise import COMPOSED_UFUNCS, apply
 from tinyfuse.trace.operations import (
     broadcast,
-    broadcast_shape,
     cast,
     insert_axes,
-    reduce,
     reshape,
     shape_text,
     size_of,
@@ -34,7 +30,7 @@ from tinyfuse.trace.tracer import Tracer
 Labels = tuple[int, ...]
 
 
-def _contract(a: Tracer, b: Tracer, lhs: Labels, rhs: Labels, out: Labels, via: str) -> Tracer:
+def contract(a: Tracer, b: Tracer, lhs: Labels, rhs: Labels, out: Labels, via: str) -> Tracer:
     """A contraction; a 0-d result is a numpy scalar."""
     builder = active()
     var = builder.emit(p.contract, a._atom, b._atom, lhs=lhs, rhs=rhs, out=out, via=via)
@@ -51,7 +47,9 @@ def _promoted(a: Tracer, b: Tracer, ufunc: np.ufunc) -> tuple[Tracer, Tracer]:
 
 def matmul(a: Any, b: Any, **options: Any) -> Tracer:
     if options:
-        raise errors.UnsupportedArgumentError(f"np.matmul(..., {next(iter(options))}=) is not supported")
+        raise errors.UnsupportedArgumentError(
+            f"np.matmul(..., {next(iter(options))}=) is not supported"
+        )
     a, b = traced(a), traced(b)
     _require_matrices(a, b)
     a, b = _promoted(a, b, np.matmul)
@@ -62,7 +60,7 @@ def matmul(a: Any, b: Any, **options: Any) -> Tracer:
     lhs = _batch_labels(a, count) + ((row, inner) if a.ndim > 1 else (inner,))
     rhs = _batch_labels(b, count) + ((inner, column) if b.ndim > 1 else (inner,))
     out = (*range(count), *([row] * (a.ndim > 1)), *([column] * (b.ndim > 1)))
-    return _contract(a, b, lhs, rhs, out, "matmul")
+    return contract(a, b, lhs, rhs, out, "matmul")
 
 
 COMPOSED_UFUNCS[np.matmul] = matmul
@@ -72,15 +70,15 @@ def _require_matrices(a: Tracer, b: Tracer) -> None:
     for at, x in enumerate((a, b)):
         if not x.ndim:
             raise errors.ShapeError(
-                f"matmul: Input operand {at} does not have enough dimensions (has 0, gufunc core with "
-                "signature (n?,k),(k,m?)->(n?,m?) requires 1)"
+                f"matmul: Input operand {at} does not have enough dimensions (has 0, gufunc core "
+                "with signature (n?,k),(k,m?)->(n?,m?) requires 1)"
             )
     dimension = b.ndim - 2 if b.ndim > 1 else 0
     if a.shape[-1] != b.shape[dimension]:
         raise errors.ShapeError(
-            f"matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
-            f"(n?,k),(k,m?)->(n?,m?) (size {b.shape[dimension]} is different from {a.shape[-1]}): "
-            f"{type_text(a)} @ {type_text(b)}"
+            f"matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc "
+            f"signature (n?,k),(k,m?)->(n?,m?) (size {b.shape[dimension]} is different from "
+            f"{a.shape[-1]}): {type_text(a)} @ {type_text(b)}"
         )
 
 
@@ -114,7 +112,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Tracer:
     no_output_array(out)
     a, b = traced(a), traced(b)
     if not a.ndim or not b.ndim:
-        return apply(np.multiply, (a, b))  # type: ignore[no-any-return]
+        return apply(np.multiply, (a, b))
     dimension = b.ndim - 2 if b.ndim > 1 else 0
     if a.shape[-1] != b.shape[dimension]:
         raise errors.ShapeError(
@@ -125,7 +123,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Tracer:
     lhs = tuple(range(a.ndim))
     rhs = tuple([a.ndim - 1 if at == dimension else a.ndim + at for at in range(b.ndim)])
     out_labels = (*lhs[:-1], *[label for label in rhs if label != a.ndim - 1])
-    return _contract(a, b, lhs, rhs, out_labels, "dot")
+    return contract(a, b, lhs, rhs, out_labels, "dot")
 
 
 as_method("dot")(dot)
@@ -158,17 +156,17 @@ if hasattr(np, "vecdot"):
         for at, x in enumerate((a, b)):
             if not x.ndim:
                 raise errors.ShapeError(
-                    f"vecdot: Input operand {at} does not have enough dimensions (has 0, gufunc core with "
-                    "signature (n),(n)->() requires 1)"
+                    f"vecdot: Input operand {at} does not have enough dimensions (has 0, gufunc "
+                    "core with signature (n),(n)->() requires 1)"
                 )
         row, column = insert_axes(a, (a.ndim - 1,)), insert_axes(b, (b.ndim,))
         product = matmul(row, column)
-        return _scalar_if_0d(reshape(product, product.shape[:-2]))
+        return scalar_if_0d(reshape(product, product.shape[:-2]))
 
     COMPOSED_UFUNCS[np.vecdot] = vecdot
 
 
-def _scalar_if_0d(x: Tracer) -> Tracer:
+def scalar_if_0d(x: Tracer) -> Tracer:
     x._scalar = not x.shape
     return x
 
@@ -177,9 +175,7 @@ def _scalar_if_0d(x: Tracer) -> Tracer:
 def outer(a: Any, b: Any, out: Any = None) -> Tracer:
     no_output_array(out)
     a, b = traced(a), traced(b)
-    return apply(  # type: ignore[no-any-return]
-        np.multiply, (reshape(a, (a.size, 1)), reshape(b, (1, b.size)))
-    )
+    return apply(np.multiply, (reshape(a, (a.size, 1)), reshape(b, (1, b.size))))
 
 
 @listed(np.tensordot)
@@ -190,7 +186,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tracer:
     if len(axes_a) != len(axes_b) or any(
         a.shape[i] != b.shape[j] for i, j in zip(axes_a, axes_b, strict=True)
     ):
-        raise errors.ShapeError(f"shape-mismatch for sum: {type_text(a)} and {type_text(b)}, axes {axes}")
+        raise errors.ShapeError(
+            f"shape-mismatch for sum: {type_text(a)} and {type_text(b)}, axes {axes}"
+        )
     kept_a = [at for at in range(a.ndim) if at not in axes_a]
     kept_b = [at for at in range(b.ndim) if at not in axes_b]
     summed = size_of(tuple([a.shape[at] for at in axes_a]))
@@ -211,130 +209,3 @@ def _tensordot_axes(axes: Any, ndim_a: int, ndim_b: int) -> tuple[list[int], lis
         [normalize_axis_index(at, ndim_a) for at in first],
         [normalize_axis_index(at, ndim_b) for at in second],
     )
-
-
-# -- einsum
-
-
-@listed(np.einsum)
-def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Tracer:
-    """One or two operands, without repeated labels in one of them."""
-    no_output_array(out)
-    if any(value not in (None, "K", "safe") for value in options.values()):
-        raise errors.UnsupportedArgumentError(f"np.einsum(..., {next(iter(options))}=) is not supported")
-    subscripts, arrays = _subscripts(operands)
-    if len(arrays) > 2:
-        raise errors.UnsupportedArgumentError(
-            f"np.einsum of {len(arrays)} operands is not supported: write it as products of two"
-        )
-    terms, result = _parse(subscripts, arrays)
-    to = supported_dtype(np.result_type(*[x.dtype for x in arrays]))
-    arrays = _stretched([cast(x, to) for x in arrays], terms, subscripts)
-    reduced = [
-        _sum_lonely(x, term, result, terms[:at] + terms[at + 1 :])
-        for at, (x, term) in enumerate(zip(arrays, terms, strict=True))
-    ]
-    if len(reduced) == 1:
-        x, term = reduced[0]
-        return _scalar_if_0d(transpose(x, [term.index(label) for label in result]))
-    (a, lhs), (b, rhs) = reduced
-    numbers = {label: at for at, label in enumerate(dict.fromkeys(lhs + rhs))}
-    return _contract(
-        a,
-        b,
-        *[tuple([numbers[label] for label in labels]) for labels in (lhs, rhs, result)],
-        "einsum",
-    )
-
-
-def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Tracer]]:
-    if not isinstance(operands[0], str):
-        raise errors.UnsupportedArgumentError(
-            "np.einsum with lists of labels is not supported: write the subscripts as a string"
-        )
-    return operands[0].replace(" ", ""), [traced(x) for x in operands[1:]]
-
-
-def _parse(subscripts: str, arrays: Sequence[Tracer]) -> tuple[list[str], str]:
-    """One label for each axis of each operand, and of the result; `...` becomes labels of its own."""
-    inputs, arrow, result = subscripts.partition("->")
-    terms = inputs.split(",")
-    if len(terms) != len(arrays):
-        more = "more" if len(terms) < len(arrays) else "fewer"
-        raise errors.InvalidArgumentError(
-            f"{more} operands provided to einstein sum function than specified in the subscripts string"
-        )
-    broadcast_axes = [
-        x.ndim - len(term.replace("...", "")) if "..." in term else 0
-        for x, term in zip(arrays, terms, strict=True)
-    ]
-    dots = "".join([chr(0x100 + at) for at in range(max(broadcast_axes))])
-    terms = [
-        term.replace("...", dots[len(dots) - count :])
-        for term, count in zip(terms, broadcast_axes, strict=True)
-    ]
-    if not arrow:
-        labels = "".join(terms)
-        once = [label for label in sorted(set(labels)) if labels.count(label) == 1 and label not in dots]
-        result = dots + "".join(once)
-    result = result.replace("...", dots)
-    _require_labels(subscripts, terms, result, arrays)
-    return terms, result
-
-
-def _require_labels(subscripts: str, terms: list[str], result: str, arrays: Sequence[Tracer]) -> None:
-    for at, (term, x) in enumerate(zip(terms, arrays, strict=True)):
-        if len(term) != x.ndim:
-            few = len(term) < x.ndim
-            words = (
-                "operand has more dimensions than subscripts given in einstein sum, but no '...' ellipsis "
-                "provided to broadcast the extra dimensions."
-                if few
-                else f"einstein sum subscripts string contains too many subscripts for operand {at}"
-            )
-            raise errors.InvalidArgumentError(f"{words} ({subscripts!r}, {type_text(x)})")
-        if len(set(term)) < len(term):
-            raise errors.UnsupportedArgumentError(
-                f"np.einsum({subscripts!r}): the same label twice in one operand, a diagonal, is not "
-                "supported"
-            )
-    for label in result:
-        if result.count(label) > 1:
-            raise errors.InvalidArgumentError(
-                f"einstein sum subscripts string includes output subscript '{label}' multiple times"
-            )
-        if not any(label in term for term in terms):
-            raise errors.InvalidArgumentError(
-                f"einstein sum subscripts string included output subscript '{label}' which never appeared "
-                "in an input"
-            )
-
-
-def _stretched(arrays: list[Tracer], terms: list[str], subscripts: str) -> list[Tracer]:
-    """Axes of size 1 broadcast to the size that their label has elsewhere."""
-    extents: dict[str, int] = {}
-    for x, term in zip(arrays, terms, strict=True):
-        for label, extent in zip(term, x.shape, strict=True):
-            known = extents.get(label, 1)
-            if extent not in (1, known) and known != 1:
-                types = ", ".join(map(type_text, arrays))
-                raise errors.ShapeError(
-                    f"operands could not be broadcast together: np.einsum({subscripts!r}) of {types}, label "
-                    f"'{label}' is both {known} and {extent}"
-                )
-            extents[label] = max(known, extent) if extent else 0
-    return [
-        broadcast(x, tuple([extents[label] for label in term]))
-        for x, term in zip(arrays, terms, strict=True)
-    ]
-
-
-def _sum_lonely(x: Tracer, term: str, result: str, others: list[str]) -> tuple[Tracer, str]:
-    """Sum over the labels that no other operand and not the result has."""
-    lonely = [
-        at for at, label in enumerate(term) if label not in result and not any(label in o for o in others)
-    ]
-    if not lonely:
-        return x, term
-    kept = "".join([label for at, label in enumerate(term) if at not in lonely])
-    return reduce("sum", x, lonely, x.dtype), kept

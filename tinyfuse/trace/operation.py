@@ -1,4 +1,4 @@
-"""What surrounds every operation of the user's: its place in the source, names, and error messages."""
+"""What surrounds every operation: its place in the source, names, and error messages."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def traced(value: Any) -> Tracer:
     if kind is Tracer:
         if value._builder is not builder:
             raise leaked()
-        return value  # type: ignore[no-any-return]
+        return value
     if kind is TracedFloat:
         return Tracer(builder, value._atom, scalar=True)
     if isinstance(value, np.generic):
@@ -57,7 +57,8 @@ def _as_array(value: Any) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise errors.UnsupportedDtypeError(
-            f"{type(value).__name__} gives an array of dtype {array.dtype}, which tinyfuse does not support"
+            f"{type(value).__name__} gives an array of dtype {array.dtype}, which tinyfuse does "
+            "not support"
         )
     return array
 
@@ -80,7 +81,7 @@ def result(x: Tracer, primitive: Any, **params: Any) -> Tracer:
 
 
 def elementwise(op: str, *operands: Tracer | Literal, scalar: bool = False) -> Tracer:
-    """One scalar operation on operands in its dtypes; arrays of one shape, 0-d ones are stretched."""
+    """One scalar operation on operands in its dtypes, which are broadcast."""
     builder = active()
     atoms: list[Atom] = [x if isinstance(x, Literal) else x._atom for x in operands]
     shape = broadcast_shape(atoms)
@@ -106,7 +107,7 @@ def cast_atom(atom: Atom, dtype: np.dtype) -> Atom:
 def broadcast_shape(operands: Sequence[Atom | Tracer]) -> Shape:
     """The shape that numpy broadcasts to. Raises ShapeError with numpy's words."""
     first = operands[0].shape
-    if all([operand.shape == first for operand in operands]):
+    if all(operand.shape == first for operand in operands):
         return first
     try:
         return np.broadcast_shapes(*[operand.shape for operand in operands])
@@ -197,7 +198,9 @@ def concatenate(parts: Sequence[Tracer], axis: int) -> Tracer:
     return Tracer(builder, builder.emit(p.concat, *[part._atom for part in parts], axis=axis))
 
 
-def reduce(op: str, x: Tracer, axes: Sequence[int], dtype: np.dtype, keepdims: bool = False) -> Tracer:
+def reduce(
+    op: str, x: Tracer, axes: Sequence[int], dtype: np.dtype, keepdims: bool = False
+) -> Tracer:
     """A reduction over some axes, in numpy a scalar where none is left."""
     reduced = result(x, p.reduce, op=op, axes=tuple(sorted(axes)), dtype=dtype)
     if keepdims:

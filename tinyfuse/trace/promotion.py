@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,7 @@ OperandKind = np.dtype | type
 
 # The scalar operation of each output of a ufunc.
 OPERATIONS: dict[np.ufunc, tuple[str, ...]] = {
-    row.evaluate: (row.name,)
-    for row in SCALAR_OPS.values()
-    if isinstance(row.evaluate, np.ufunc)
+    row.evaluate: (row.name,) for row in SCALAR_OPS.values() if isinstance(row.evaluate, np.ufunc)
 } | {
     np.divmod: ("floor_divide", "remainder"),
     np.modf: ("modf_fraction", "modf_integral"),
@@ -37,7 +35,7 @@ class Loop:
     params: tuple[Mapping[str, Any], ...]
 
 
-@lru_cache(maxsize=None)
+@cache
 def resolve(
     ufunc: np.ufunc,
     kinds: tuple[OperandKind, ...],
@@ -46,8 +44,8 @@ def resolve(
 ) -> Loop:
     """The loop that numpy chooses for these operands.
 
-    Raises TypeError with numpy's words where it has none, UnsupportedDtypeError where it computes in a
-    dtype that tinyfuse does not have.
+    Raises TypeError with numpy's words where it has none, UnsupportedDtypeError where it computes
+    in a dtype that tinyfuse does not have.
     """
     outputs = (None,) * ufunc.nout
     options: dict[str, Any] = {} if casting == "same_kind" else {"casting": casting}
@@ -67,6 +65,6 @@ def resolve(
 def _unsupported(ufunc: np.ufunc, kinds: tuple[OperandKind, ...], dtype: np.dtype) -> str:
     given = ", ".join(kind.name if isinstance(kind, np.dtype) else kind.__name__ for kind in kinds)
     return (
-        f"np.{ufunc.__name__} of {given} computes in {dtype}, which tinyfuse does not support: convert "
-        "the operand first, as in x.astype(np.float32)"
+        f"np.{ufunc.__name__} of {given} computes in {dtype}, which tinyfuse does not support: "
+        "convert the operand first, as in x.astype(np.float32)"
     )

@@ -10,9 +10,19 @@ import numpy as np
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64, INT64
 from tinyfuse.trace.axes import normalize_axis_index, reduced_axes
-from tinyfuse.trace.dispatch import as_method, listed, no_output_array
+from tinyfuse.trace.dispatch import listed, no_output_array
 from tinyfuse.trace.elementwise import REDUCTIONS, apply
-from tinyfuse.trace.operations import cast, copy, filled, insert_axes, reduce, reshape, size_of, traced, type_text
+from tinyfuse.trace.operations import (
+    cast,
+    copy,
+    filled,
+    insert_axes,
+    reduce,
+    reshape,
+    size_of,
+    traced,
+    type_text,
+)
 from tinyfuse.trace.tracer import Tracer
 
 _NOT_GIVEN: Any = np._NoValue
@@ -21,7 +31,7 @@ _NOT_GIVEN: Any = np._NoValue
 def _unsupported(name: str, where: Any, initial: Any = _NOT_GIVEN) -> None:
     if where is not True and where is not _NOT_GIVEN:
         raise errors.UnsupportedArgumentError(
-            f"{name}(..., where=) is not supported: reduce np.where(mask, x, neutral element) instead"
+            f"{name}(..., where=) is not supported: reduce np.where(mask, x, neutral element)"
         )
     if initial is not _NOT_GIVEN and initial is not None:
         raise errors.UnsupportedArgumentError(
@@ -40,7 +50,10 @@ def _accumulate(op: str, x: Tracer, axis: Any, dtype: Any, keepdims: Any) -> Tra
     axes = reduced_axes(axis, x.ndim)
     to = _sum_dtype(x.dtype) if dtype is None else np.dtype(dtype)
     if not axes:
-        return _over_no_axes(cast(x, to))
+        x = cast(x, to)
+        if op == "sum" and to.kind == "f":  # sums start at +0, so that -0 becomes +0
+            x = apply(np.add, (x, to.type(0)))
+        return _over_no_axes(x)
     return reduce(op, x, axes, to, _keepdims(keepdims))
 
 
@@ -116,7 +129,7 @@ def _with_initial(
     start = cast(traced(initial), x.dtype)
     if all(x.shape[at] for at in axes):
         reduced = reduce(op, x, axes, x.dtype, keepdims) if axes else x
-        return apply(ufunc, (reduced, start))  # type: ignore[no-any-return]
+        return apply(ufunc, (reduced, start))
     kept = tuple([extent for at, extent in enumerate(x.shape) if at not in axes])
     full = filled(kept, x.dtype.type(0))
     full = apply(ufunc, (start, start)) if not kept else apply(np.add, (full, start))
@@ -147,9 +160,7 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Tra
     no_output_array(out)
     x = traced(a)
     highest = _extreme("max", np.maximum, x, axis, keepdims)
-    return apply(  # type: ignore[no-any-return]
-        np.subtract, (highest, _extreme("min", np.minimum, x, axis, keepdims))
-    )
+    return apply(np.subtract, (highest, _extreme("min", np.minimum, x, axis, keepdims)))
 
 
 # -- any and all
@@ -220,7 +231,11 @@ def _divided_by_count(total: Tracer, count: Any) -> Tracer:
     return quotient
 
 
-def _count(x: Tracer, axes: tuple[int, ...]) -> np.int64:
+def _count(x: Tracer, axis: Any) -> np.int64:
+    """How many elements are averaged. numpy has no axis 0 of scalars here, unlike in sums."""
+    if axis is not None and not isinstance(axis, tuple):
+        normalize_axis_index(axis, x.ndim)
+    axes = reduced_axes(axis, x.ndim)
     return np.int64(size_of(tuple([x.shape[at] for at in axes])))
 
 
@@ -240,7 +255,7 @@ def mean(
     if dtype is None and x.dtype.kind in "biu":
         dtype = FLOAT64
     total = _accumulate("sum", x, axis, dtype, keepdims)
-    return _divided_by_count(total, _count(x, reduced_axes(axis, x.ndim)))
+    return _divided_by_count(total, _count(x, axis))
 
 
 @listed(np.var, method="var")
@@ -261,7 +276,7 @@ def var(
     if correction is not _NOT_GIVEN:
         ddof = correction
     x = traced(a)
-    count = _count(x, reduced_axes(axis, x.ndim))
+    count = _count(x, axis)
     if dtype is None and x.dtype.kind in "biu":
         dtype = FLOAT64
     if mean is _NOT_GIVEN or mean is None:
@@ -282,8 +297,8 @@ def std(a: Any, *args: Any, **kwargs: Any) -> Tracer:
     root = apply(np.sqrt, (variance,))
     if not variance._scalar and not np.can_cast(root.dtype, variance.dtype, "same_kind"):
         raise errors.DtypeError(
-            f"Cannot cast ufunc 'sqrt' output from {root.dtype!r} to {variance.dtype!r} with casting "
-            "rule 'same_kind'"
+            f"Cannot cast ufunc 'sqrt' output from {root.dtype!r} to {variance.dtype!r} with "
+            "casting rule 'same_kind'"
         )
     deviation = cast(root, variance.dtype)
     deviation._scalar = variance._scalar
@@ -313,7 +328,9 @@ def _ufunc_reduce(ufunc: np.ufunc, compute: Callable[..., Tracer]) -> None:
 
 def _without_dtype(name: str, dtype: Any, own: np.dtype | None) -> None:
     if dtype is not None and (own is None or np.dtype(dtype) != own):
-        raise errors.UnsupportedArgumentError(f"{name}(..., dtype={np.dtype(dtype)}) is not supported")
+        raise errors.UnsupportedArgumentError(
+            f"{name}(..., dtype={np.dtype(dtype)}) is not supported"
+        )
 
 
 def _reduce_by(op: str, steps: Callable[..., Tracer]) -> Callable[..., Tracer]:
@@ -332,7 +349,9 @@ def _reduce_truth(op: str, of_bool_only: bool = False) -> Callable[..., Tracer]:
     def compute(name: str, x: Tracer, axis: Any, dtype: Any, keepdims: Any) -> Tracer:
         _without_dtype(name, dtype, BOOL)
         if of_bool_only and x.dtype != BOOL:
-            raise errors.UnlistedFunctionError(f"{name} of {x.dtype} is not supported, only of bool")
+            raise errors.UnlistedFunctionError(
+                f"{name} of {x.dtype} is not supported, only of bool"
+            )
         return _truth(op, x, axis, keepdims)
 
     return compute

@@ -10,9 +10,10 @@ import numpy as np
 
 from tinyfuse import tree
 from tinyfuse.dtypes import FLOAT64, describe, is_supported
-from tinyfuse.errors import LeakedTracerError, SideEffectError, UnsupportedDtypeError
+from tinyfuse.errors import SideEffectError, UnsupportedDtypeError
 from tinyfuse.graph.ir import Graph, Literal, Var
-from tinyfuse.trace.builder import GraphBuilder, leaked, state
+from tinyfuse.source import Source
+from tinyfuse.trace.builder import GraphBuilder, leaked, place_text, state
 from tinyfuse.trace.specs import ArgumentSpec, OutputSpec, Trace
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
@@ -42,7 +43,7 @@ def trace(
         outputs = [_output(builder, value) for value in results]
     finally:
         state.builder = outer
-    _require_unchanged((args, kwargs), leaves, in_tree, names)
+    _require_unchanged(function, (args, kwargs), leaves, in_tree, names)
     builder.verify_unchanged()
     return _finished(builder, name, tuple(specs), tuple(outputs), out_tree)
 
@@ -58,8 +59,9 @@ def _stand_in(builder: GraphBuilder, spec: ArgumentSpec, at: int, name: str | No
     dtype = FLOAT64 if spec.kind == "weak" else spec.dtype
     if dtype is None or not is_supported(dtype):
         raise UnsupportedDtypeError(
-            f"the argument {name} has the dtype {dtype}, which tinyfuse does not support: pass it as bool, "
-            "int8..int64, uint8..uint64, float32 or float64 in native byte order (x.astype(...))"
+            f"the argument {name} has the dtype {dtype}, which tinyfuse does not support: pass it "
+            "as bool, int8..int64, uint8..uint64, float32 or float64 in native byte order "
+            "(x.astype(...))"
         )
     var = Var(spec.shape, dtype, name)
     builder.inputs.append(var)
@@ -68,7 +70,7 @@ def _stand_in(builder: GraphBuilder, spec: ArgumentSpec, at: int, name: str | No
     return Tracer(builder, var, spec.kind == "scalar")
 
 
-def argument_names(function: Callable[..., Any], in_tree: TreeDef) -> list[str | None]:
+def argument_names(function: Callable[..., Any], in_tree: TreeDef) -> list[str]:
     """For each leaf of the arguments the parameter it belongs to, with the keys that lead to it."""
     return ["_".join(map(str, path)) for path in _named_paths(function, in_tree)]
 
@@ -107,7 +109,7 @@ def _variadic(positional: list[str], function: Callable[..., Any]) -> tuple[str]
 def _output(builder: GraphBuilder, value: Any) -> OutputSpec:
     if type(value) in (Tracer, TracedFloat):
         if value._builder is not builder:
-            raise leaked() if value._builder is not state.builder else LeakedTracerError("")
+            raise leaked()
         if type(value) is TracedFloat:
             return OutputSpec(value._atom, weak=True)
         return OutputSpec(value._atom, is_scalar=value._scalar)
@@ -117,22 +119,34 @@ def _output(builder: GraphBuilder, value: Any) -> OutputSpec:
 
 
 def _require_unchanged(
-    arguments: Any, leaves: list[Any], in_tree: TreeDef, names: list[str | None]
+    function: Callable[..., Any],
+    arguments: Any,
+    leaves: list[Any],
+    in_tree: TreeDef,
+    names: list[str],
 ) -> None:
     """Raises SideEffectError where the function changed a container among its arguments."""
     after, after_tree = tree.flatten(arguments, kept=leaves)
     if after_tree != in_tree:
         raise SideEffectError(
-            "the traced function adds to or removes from a list, dict or object among its arguments, "
-            "which would happen while tracing only: return the new value instead"
+            "the traced function adds to or removes from a list, dict or object among its "
+            "arguments, which would happen while tracing only: return the new value instead"
+            + _definition(function)
         )
     for name, old, new in zip(names, leaves, after, strict=True):
         if new is not old:
             kind = describe(new.shape, new.dtype) if type(new) is Tracer else type(new).__name__
             raise SideEffectError(
-                f"the traced function assigns a new value ({kind}) to {name}, inside an argument, which "
-                "would happen while tracing only: return the new value instead"
+                f"the traced function assigns a new value ({kind}) to {name}, inside an argument, "
+                "which would happen while tracing only: return the new value instead"
+                + _definition(function)
             )
+
+
+def _definition(function: Callable[..., Any]) -> str:
+    """The end of a message about a function as a whole."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return place_text(Source(code.co_filename, code.co_firstlineno, code.co_name)) if code else ""
 
 
 def _finished(

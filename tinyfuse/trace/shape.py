@@ -157,7 +157,9 @@ def transpose_(a: Any, axes: Any = None) -> Tracer:
         return _transposed(x)
     order = [normalize_axis_index(axis, x.ndim) for axis in axis_tuple(axes)]
     if len(order) != x.ndim:
-        raise errors.InvalidArgumentError(f"axes don't match array: {tuple(axes)} of {type_text(x)}")
+        raise errors.InvalidArgumentError(
+            f"axes don't match array: {tuple(axes)} of {type_text(x)}"
+        )
     if len(set(order)) != len(order):
         raise errors.InvalidArgumentError("repeated axis in transpose")
     return transpose(x, order)
@@ -280,7 +282,9 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tracer:
     x = traced(array)
     asked = requested_shape(shape)
     padded = (1,) * (len(asked) - x.ndim) + x.shape
-    if len(padded) != len(asked) or any(n not in (1, to) for n, to in zip(padded, asked, strict=True)):
+    if len(padded) != len(asked) or any(
+        n not in (1, to) for n, to in zip(padded, asked, strict=True)
+    ):
         raise errors.ShapeError(
             "operands could not be broadcast together with remapped shapes "
             f"[original->remapped]: {shape_text(x.shape)}  and requested shape {shape_text(asked)}"
@@ -306,7 +310,9 @@ def sliding_windows(
 ) -> Tracer:
     x = traced(x)
     window = requested_shape(window_shape)
-    axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim, "axis", True)
+    axes = (
+        tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim, "axis", True)
+    )
     if any(extent < 0 for extent in window):
         raise errors.InvalidArgumentError("`window_shape` cannot contain negative values")
     if len(window) != len(axes):
@@ -314,7 +320,9 @@ def sliding_windows(
     left = list(x.shape)
     for at, extent in zip(axes, window, strict=True):
         left[at] -= extent - 1
-    if any(extent < 0 for extent in left) or any(x.shape[a] < w for a, w in zip(axes, window, strict=True)):
+    if any(extent < 0 for extent in left) or any(
+        x.shape[a] < w for a, w in zip(axes, window, strict=True)
+    ):
         raise errors.InvalidArgumentError(
             f"window shape cannot be larger than input array shape: {window} of {type_text(x)}"
         )

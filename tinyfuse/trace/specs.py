@@ -18,8 +18,8 @@ Kind = Literal["array", "scalar", "weak", "static"]
 class ArgumentSpec:
     """The type of one leaf of the arguments.
 
-    kind: `array`; `scalar`, a numpy scalar; `weak`, a Python float known at run time only (float64[]);
-    `static`, a Python value that tracing sees as it is.
+    kind: `array`; `scalar`, a numpy scalar; `weak`, a Python float known at run time only
+    (float64[]); `static`, a Python value that tracing sees as it is.
     """
 
     shape: tuple[int, ...] = ()

@@ -71,7 +71,11 @@ class Tracer:
 
     def __len__(self) -> int:
         if not self._atom.shape:
-            name = "object of type 'numpy.{}' has no len()" if self._scalar else "len() of unsized object"
+            name = (
+                "object of type 'numpy.{}' has no len()"
+                if self._scalar
+                else "len() of unsized object"
+            )
             raise TypeError(name.format(self.dtype.name))
         return self._atom.shape[0]
 
@@ -84,10 +88,10 @@ class Tracer:
         return repr(self)
 
     def __copy__(self) -> Tracer:
-        return self.copy()  # type: ignore[attr-defined, no-any-return]
+        return self.copy()
 
     def __deepcopy__(self, memo: Any) -> Tracer:
-        return self.copy()  # type: ignore[attr-defined, no-any-return]
+        return self.copy()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         _convert(self, errors.ArrayConversionError, "pickling", "pickle the function's result")

@@ -1,4 +1,4 @@
-"""Python floats that are known at run time only: they stay weak among themselves, as Python's do."""
+"""Python floats that are known at run time only, weak in promotion as Python's are."""
 
 from __future__ import annotations
 
@@ -144,8 +144,8 @@ def _divmod(a: Any, b: Any) -> Any:
     return a // b, a % b
 
 
-TracedFloat.__divmod__ = _divmod  # type: ignore[attr-defined]
-TracedFloat.__rdivmod__ = lambda self, other: _divmod(other, self)  # type: ignore[attr-defined]
+def _reflected_divmod(a: Any, b: Any) -> Any:
+    return _divmod(b, a)
 
 
 def _needing(what: str) -> Callable[..., NoReturn]:
@@ -174,11 +174,15 @@ def _comparing(what: str) -> Callable[..., Any]:
 
 for _name in ("bool", "int", "float", "hash", "format", "trunc", "floor", "ceil", "round", "str"):
     setattr(TracedFloat, f"__{_name}__", _needing(f"{_name}()"))
-TracedFloat.__array__ = _needing("np.asarray")  # type: ignore[attr-defined]
-for _name, _sign in zip(("lt", "le", "gt", "ge"), ("<", "<=", ">", ">="), strict=True):
+for _name, _sign in [
+    ("lt", "<"),
+    ("le", "<="),
+    ("gt", ">"),
+    ("ge", ">="),
+    ("eq", "=="),
+    ("ne", "!="),
+]:
     setattr(TracedFloat, f"__{_name}__", _comparing(f"a {_sign} b"))
-TracedFloat.__eq__ = _comparing("a == b")  # type: ignore[method-assign,assignment]
-TracedFloat.__ne__ = _comparing("a != b")  # type: ignore[method-assign,assignment]
 
 
 def _power(self: TracedFloat, other: Any, modulo: Any = None) -> Any:
@@ -187,5 +191,11 @@ def _power(self: TracedFloat, other: Any, modulo: Any = None) -> Any:
     return NotImplemented
 
 
-TracedFloat.__pow__ = _power  # type: ignore[attr-defined]
-TracedFloat.__rpow__ = _power  # type: ignore[attr-defined]
+for _name, _method in [
+    ("array", _needing("np.asarray")),
+    ("divmod", _divmod),
+    ("rdivmod", _reflected_divmod),
+    ("pow", _power),
+    ("rpow", _power),
+]:
+    setattr(TracedFloat, f"__{_name}__", _method)

@@ -1,0 +1,122 @@
+typedef __UINT32_TYPE__ uint32_t;
+
+float expf(float);
+
+// The bits of x.
+static inline uint32_t tf_bits_float(float x) {
+  union {
+    float value;
+    uint32_t bits;
+  } pun = {.value = x};
+  return pun.bits;
+}
+
+// The value that has these bits.
+static inline float tf_from_bits_float(uint32_t bits) {
+  union {
+    uint32_t bits;
+    float value;
+  } pun = {.bits = bits};
+  return pun.value;
+}
+
+// The larger of a and b; NaN where one is NaN; +0 is larger than -0.
+static inline float tf_maximum_float(float a, float b) {
+  float first = a > b ? a : b;
+  float second = b > a ? b : a; // of two zeros, first is b and second is a
+  float larger = tf_from_bits_float(tf_bits_float(first) & tf_bits_float(second));
+  return __builtin_isunordered(a, b) ? a + b : larger;
+}
+
+typedef struct tf_pool tf_pool;
+
+// scores = query @ key.T / np.sqrt(np.float32(query.shape[-1]))
+// [matmul] reads 512 B, writes 240 B, 960 operations
+static void attention_matmul(const float *restrict query, const float *restrict key, float *restrict matmul) {
+  for (long i = 0; i < 6; i++)
+    for (long j = 0; j < 10; j++) {
+      float matmul_acc = 0.0f;
+      for (long k = 0; k < 8; k++)
+        matmul_acc = __builtin_fmaf(query[8 * i + k], key[8 * j + k], matmul_acc);
+      matmul[10 * i + j] = matmul_acc;
+    }
+}
+
+// scores = query @ key.T / np.sqrt(np.float32(query.shape[-1]))
+// [scores] reads 240 B, writes 240 B, 60 operations
+static void attention_scores(const float *restrict matmul, float *restrict scores) {
+  for (long i = 0; i < 60; i++)
+    scores[i] = matmul[i] / 2.828427f;
+}
+
+// weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+// [max] reads 240 B, writes 24 B, 60 operations
+static void attention_max(const float *restrict scores, float *restrict max) {
+  for (long i = 0; i < 6; i++) {
+    float max_acc = -__builtin_inff();
+    for (long k = 0; k < 10; k++)
+      max_acc = tf_maximum_float(max_acc, scores[10 * i + k]);
+    max[i] = max_acc;
+  }
+}
+
+// weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+// [subtract, weights] reads 264 B, writes 240 B, 120 operations
+static void attention_weights(const float *restrict scores, const float *restrict max, float *restrict weights) {
+  for (long i = 0; i < 6; i++)
+    for (long j = 0; j < 10; j++)
+      weights[10 * i + j] = expf(scores[10 * i + j] - max[i]);
+}
+
+// return weights / weights.sum(axis=-1, keepdims=True) @ value
+// [sum] reads 240 B, writes 24 B, 60 operations
+static void attention_sum(const float *restrict weights, float *restrict sum) {
+  for (long i = 0; i < 6; i++) {
+    float sum_acc = 0.0f;
+    for (long k = 0; k < 10; k++)
+      sum_acc += weights[10 * i + k];
+    sum[i] = sum_acc;
+  }
+}
+
+// return weights / weights.sum(axis=-1, keepdims=True) @ value
+// [divide] reads 264 B, writes 240 B, 60 operations
+static void attention_divide(const float *restrict weights, const float *restrict sum, float *restrict divide) {
+  for (long i = 0; i < 6; i++)
+    for (long j = 0; j < 10; j++)
+      divide[10 * i + j] = weights[10 * i + j] / sum[i];
+}
+
+// return weights / weights.sum(axis=-1, keepdims=True) @ value
+// [out] reads 496 B, writes 96 B, 480 operations
+static void attention_out(const float *restrict divide, const float *restrict value, float *restrict out) {
+  for (long i = 0; i < 6; i++) {
+    for (long j = 0; j < 4; j++)
+      out[4 * i + j] = 0.0f;
+    for (long k = 0; k < 10; k++)
+      for (long j = 0; j < 4; j++)
+        out[4 * i + j] = __builtin_fmaf(divide[10 * i + k], value[4 * k + j], out[4 * i + j]);
+  }
+}
+
+int attention(void *const *arrays, void *scratch, const tf_pool *pool) {
+  (void)pool;
+  float *query = arrays[0];
+  float *key = arrays[1];
+  float *value = arrays[2];
+  float *out = arrays[3];
+  float *matmul = scratch;
+  float *scores = (void *)((char *)scratch + 256);
+  float *max = scratch;
+  float *weights = (void *)((char *)scratch + 512);
+  float *sum = scratch;
+  float *divide = (void *)((char *)scratch + 64);
+  attention_matmul(query, key, matmul);
+  attention_scores(matmul, scores);
+  attention_max(scores, max);
+  attention_weights(scores, max, weights);
+  attention_sum(weights, sum);
+  attention_divide(weights, sum, divide);
+  attention_out(divide, value, out);
+  return 0;
+}

@@ -1,0 +1,24 @@
+typedef struct tf_pool tf_pool;
+
+// return np.einsum("bij,bjk->bik", x, y)
+// [out] reads 752 B, writes 240 B, 240 operations
+static void batched_out(const double *restrict x, const double *restrict y, double *restrict out) {
+  for (long i = 0; i < 2; i++)
+    for (long j = 0; j < 3; j++) {
+      for (long k = 0; k < 5; k++)
+        out[15 * i + 5 * j + k] = 0.0;
+      for (long l = 0; l < 4; l++)
+        for (long k = 0; k < 5; k++)
+          out[15 * i + 5 * j + k] = __builtin_fma(x[12 * i + 4 * j + l], y[20 * i + 5 * l + k], out[15 * i + 5 * j + k]);
+    }
+}
+
+int batched(void *const *arrays, void *scratch, const tf_pool *pool) {
+  (void)scratch;
+  (void)pool;
+  double *x = arrays[0];
+  double *y = arrays[1];
+  double *out = arrays[2];
+  batched_out(x, y, out);
+  return 0;
+}

@@ -1,0 +1,94 @@
+typedef struct tf_pool tf_pool;
+
+// return x @ y / np.sqrt((x * x).sum() * (y * y).sum())
+// [matmul_lanes, matmul] reads 1.56 KiB, writes 8 B, 263 operations
+static void cosine_matmul(const double *restrict x, const double *restrict y, double *restrict matmul) {
+  double matmul_lanes[64];
+  for (long l = 0; l < 64; l++)
+    matmul_lanes[l] = 0.0;
+  for (long l = 0; l < 64; l++)
+    matmul_lanes[l] = __builtin_fma(x[l], y[l], matmul_lanes[l]);
+  for (long l = 0; l < 36; l++)
+    matmul_lanes[l] = __builtin_fma(x[l + 64], y[l + 64], matmul_lanes[l]);
+  for (long l = 0; l < 32; l++)
+    matmul_lanes[l] += matmul_lanes[l + 32];
+  for (long l = 0; l < 16; l++)
+    matmul_lanes[l] += matmul_lanes[l + 16];
+  for (long l = 0; l < 8; l++)
+    matmul_lanes[l] += matmul_lanes[l + 8];
+  for (long l = 0; l < 4; l++)
+    matmul_lanes[l] += matmul_lanes[l + 4];
+  for (long l = 0; l < 2; l++)
+    matmul_lanes[l] += matmul_lanes[l + 2];
+  matmul_lanes[0] += matmul_lanes[1];
+  matmul[0] = matmul_lanes[0];
+}
+
+// return x @ y / np.sqrt((x * x).sum() * (y * y).sum())
+// [multiply, sum_lanes, sum] reads 800 B, writes 8 B, 263 operations
+static void cosine_sum(const double *restrict x, double *restrict sum) {
+  double sum_lanes[64];
+  for (long l = 0; l < 64; l++)
+    sum_lanes[l] = 0.0;
+  for (long l = 0; l < 64; l++)
+    sum_lanes[l] += x[l] * x[l];
+  for (long l = 0; l < 36; l++)
+    sum_lanes[l] += x[l + 64] * x[l + 64];
+  for (long l = 0; l < 32; l++)
+    sum_lanes[l] += sum_lanes[l + 32];
+  for (long l = 0; l < 16; l++)
+    sum_lanes[l] += sum_lanes[l + 16];
+  for (long l = 0; l < 8; l++)
+    sum_lanes[l] += sum_lanes[l + 8];
+  for (long l = 0; l < 4; l++)
+    sum_lanes[l] += sum_lanes[l + 4];
+  for (long l = 0; l < 2; l++)
+    sum_lanes[l] += sum_lanes[l + 2];
+  sum_lanes[0] += sum_lanes[1];
+  sum[0] = sum_lanes[0];
+}
+
+// return x @ y / np.sqrt((x * x).sum() * (y * y).sum())
+// [multiply_1, sum_1_lanes, sum_1] reads 800 B, writes 8 B, 263 operations
+static void cosine_sum_1(const double *restrict y, double *restrict sum_1) {
+  double sum_1_lanes[64];
+  for (long l = 0; l < 64; l++)
+    sum_1_lanes[l] = 0.0;
+  for (long l = 0; l < 64; l++)
+    sum_1_lanes[l] += y[l] * y[l];
+  for (long l = 0; l < 36; l++)
+    sum_1_lanes[l] += y[l + 64] * y[l + 64];
+  for (long l = 0; l < 32; l++)
+    sum_1_lanes[l] += sum_1_lanes[l + 32];
+  for (long l = 0; l < 16; l++)
+    sum_1_lanes[l] += sum_1_lanes[l + 16];
+  for (long l = 0; l < 8; l++)
+    sum_1_lanes[l] += sum_1_lanes[l + 8];
+  for (long l = 0; l < 4; l++)
+    sum_1_lanes[l] += sum_1_lanes[l + 4];
+  for (long l = 0; l < 2; l++)
+    sum_1_lanes[l] += sum_1_lanes[l + 2];
+  sum_1_lanes[0] += sum_1_lanes[1];
+  sum_1[0] = sum_1_lanes[0];
+}
+
+// return x @ y / np.sqrt((x * x).sum() * (y * y).sum())
+// [multiply_2, sqrt_1, out] reads 24 B, writes 8 B, 3 operations
+static void cosine_out(const double *restrict matmul, const double *restrict sum, const double *restrict sum_1, double *restrict out) {
+  out[0] = matmul[0] / __builtin_sqrt(sum[0] * sum_1[0]);
+}
+
+int cosine(void *const *arrays, void *scratch, const tf_pool *pool) {
+  (void)pool;
+  double *x = arrays[0];
+  double *y = arrays[1];
+  double *out = arrays[2];
+  double *matmul = scratch;
+  double *sum = (void *)((char *)scratch + 64);
+  double *sum_1 = (void *)((char *)scratch + 128);
+  cosine_matmul(x, y, matmul);
+  cosine_sum(x, sum);
+  cosine_sum_1(y, sum_1);
+  cosine_out(matmul, sum, sum_1, out);
+  return 0;
+}

@@ -1,0 +1,158 @@
+"""The examples: the filters are right, the demo and the benchmark print what they should."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tinyfuse
+from tinyfuse.graph.primitives import contract, elementwise
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+sys.path.insert(0, str(EXAMPLES))
+
+import bench  # noqa: E402
+import filters  # noqa: E402
+import photo  # noqa: E402
+import timing  # noqa: E402
+import workloads  # noqa: E402
+
+
+def picture(height: int, width: int) -> np.ndarray:
+    """A bright disc on a gradient, with some noise: float32[height, width, 3]."""
+    y, x = np.mgrid[:height, :width]
+    disc = np.hypot(y - height / 2, x - width / 2) < height / 4
+    noise = np.random.default_rng(0).uniform(0, 0.2, (height, width, 3))
+    shades = 0.4 * x / width + 0.4 * disc
+    return (shades[..., np.newaxis] + noise).astype(np.float32)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (41, 67)])
+@pytest.mark.parametrize("example", photo.EXAMPLES, ids=lambda example: example.function.__name__)
+def test_filters_equal_numpy(example: photo.Example, shape: tuple[int, int]):
+    image = picture(*shape)
+    expected = example.function(image)
+    result = tinyfuse.jit(example.function)(image)
+    assert (result.shape, result.dtype) == (expected.shape, np.float32)
+    checked = photo.check(example.function, image)
+    assert checked.same_bits
+    assert checked.difference <= example.tolerance
+
+
+def test_parameters_of_filters_are_run_time_values():
+    image = picture(20, 30)
+    sharpen = tinyfuse.jit(filters.unsharp_mask)
+    for amount in (0.0, 0.5, 3.0):
+        assert np.array_equal(sharpen(image, amount), filters.unsharp_mask(image, amount))
+    assert sharpen.cache_info()[:2] == (2, 1)  # hits, misses
+
+
+def test_sharpening_by_nothing_changes_nothing():
+    image = picture(20, 30)
+    assert np.array_equal(tinyfuse.jit(filters.unsharp_mask)(image, 0.0), image)
+
+
+def test_corners_are_corners():
+    image = np.zeros((32, 32, 3), np.float32)
+    image[8:24, 8:24] = 1
+    response = tinyfuse.jit(filters.harris_response)(image)
+    highest = {tuple(place) for place in np.argwhere(response > 0.5 * response.max()).tolist()}
+    assert {(8, 8), (8, 23), (23, 8), (23, 23)} <= highest
+    assert response[8, 16] < 0 < response[8, 8]  # an edge, a corner
+    assert response[16, 16] == 0
+
+
+def test_the_demo_on_a_part_of_the_photograph(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path
+):
+    pytest.importorskip("sklearn", reason="the photograph comes with scikit-learn: make demo")
+    image_module = pytest.importorskip("PIL.Image", reason="pictures need pillow: make demo")
+    part = photo.photograph()[100:164, 100:180]
+    monkeypatch.setattr(photo, "photograph", lambda: part)
+    folder = tmp_path / "the pictures"
+    assert photo.main([str(folder)], seconds=0.0) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= photo.WIDTH
+    for name in ("unsharp_mask", "harris_response", "tone_curve"):
+        assert re.search(rf"^  {name} +yes ", printed, re.MULTILINE)
+        assert re.search(rf"^  {name} +numpy .* 1 thread .*x\)", printed, re.MULTILINE)
+    written = {path.name: image_module.open(path).size for path in folder.iterdir()}
+    names = ["photo", "unsharp_mask", "harris_response", "tone_curve"]
+    assert written == {f"{name}.png": (80, 64) for name in names}
+
+
+def test_a_filter_that_is_not_close_enough_is_reported():
+    example = photo.EXAMPLES[0]
+    assert photo._verdict(example, photo.Checked(0.0, True)).startswith("yes equal (")
+    wrong = photo._verdict(example, photo.Checked(0.25, False))
+    assert wrong.startswith("NO  within 2e-01 of the largest value (")
+    assert wrong.endswith("; NOT the same with 1 thread, all threads, unfused")
+
+
+def test_long_lines_are_folded():
+    line = "  // " + "word " * 30
+    first, second = photo.folded(line).splitlines()
+    assert len(first) <= 100
+    assert second.startswith("  // word")
+    assert photo.folded("short") == "short"
+
+
+def test_medians_take_turns():
+    order: list[str] = []
+
+    def call(name: str) -> None:
+        order.append(name)
+        time.sleep(2 * timing.SAMPLE)
+
+    times = timing.medians({"a": lambda: call("a"), "b": lambda: call("b")}, 0.0)
+    assert times.keys() == {"a", "b"}
+    assert "".join(order) == "aabb" + "ab" * timing.ROUNDS
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (2.5e-7, "  0.2 us"),
+        (1e-5, " 10.0 us"),
+        (2e-3, " 2.00 ms"),
+        (0.5, "500.0 ms"),
+        (2, " 2000 ms"),
+    ],
+)
+def test_durations_have_one_width(seconds: float, text: str):
+    assert timing.duration(seconds) == text
+
+
+@pytest.mark.parametrize("workload", workloads.WORKLOADS, ids=lambda w: w.function.__name__)
+def test_workloads_equal_numpy(workload: workloads.Workload):
+    arrays = workloads.arguments(tuple(tuple(map(reduced, shape)) for shape in workload.shapes))
+    expected = workload.function(*arrays)
+    result = tinyfuse.jit(workload.function)(*arrays)
+    assert result.dtype == expected.dtype
+    assert np.abs(result - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def reduced(size: int) -> int:
+    return max(size // 32, 16)
+
+
+def test_fifty_operations_are_fifty():
+    arrays = workloads.arguments(((32, 16), (16, 16), (16,)))
+    graph = tinyfuse.make_graph(workloads.fifty_operations)(*arrays)
+    assert sum(eqn.primitive in (elementwise, contract) for eqn in graph.eqns) == 50
+
+
+def test_the_benchmark_reads_what_processes_print():
+    assert bench.in_process("print(1.5); print(2)") == [1.5, 2.0]
+
+
+def test_a_row_of_the_benchmark(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bench, "installed", list)
+    total = workloads.Workload(workloads.total, ((16, 16),))
+    number = r" *[\d.]+ (us|ms)"
+    assert re.fullmatch(rf"  total {number}{number} +\([\d.]+\) +\d+%", bench.row(total, 0.0))

@@ -1,0 +1,82 @@
+"""Ways to compile a program: schedules, flags for the compiler, numbers of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tinyfuse.errors import ScheduleError
+from tinyfuse.loops.ir import Loops
+from tinyfuse.loops.verifier import verify_loops
+from tinyfuse.lower.lower import lower
+from tinyfuse.machine import REFERENCE
+from tinyfuse.schedule.planner import default_schedule
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.testing.case import Case
+from tinyfuse.testing.choices import Choices, SeededChoices
+from tinyfuse.testing.schedules import random_schedule
+
+ScheduleOf = Callable[[Case], Schedule]
+
+
+def unfused(case: Case) -> Schedule:
+    """Every stage in a loop nest of its own."""
+    return default_schedule(case.stages, REFERENCE, fuse=False)[0]
+
+
+def fused(case: Case) -> Schedule:
+    """As programs run by default."""
+    return default_schedule(case.stages, REFERENCE)[0]
+
+
+def plain(case: Case) -> Schedule:
+    """No directive at all."""
+    return Schedule(case.stages)
+
+
+def random(choices: Choices) -> ScheduleOf:
+    """Some directives away from one of the others, or that one where lowering refuses it."""
+
+    def schedule_of(case: Case) -> Schedule:
+        start = choices.choose((plain, fused, unfused))(case)
+        schedule = random_schedule(choices, start)
+        try:
+            lower(schedule, REFERENCE)
+        except ScheduleError:
+            return start
+        return schedule
+
+    return schedule_of
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A way to compile and run.
+
+    flags: for the compiler, after the usual ones. pieces: for each run, into how many pieces every
+    parallel loop is cut; see `compiled.SPLITTING_POOL`.
+    """
+
+    name: str
+    schedule_of: ScheduleOf
+    flags: tuple[str, ...] = ("-O1",)
+    pieces: tuple[int, ...] = (1,)
+
+    def loops(self, case: Case) -> Loops:
+        return lowered(case, self.schedule_of)
+
+
+def lowered(case: Case, schedule_of: ScheduleOf) -> Loops:
+    """The loops of a case, verified."""
+    loops = lower(schedule_of(case), REFERENCE)
+    verify_loops(loops)
+    return loops
+
+
+def usual_variants(seed: int = 0) -> tuple[Variant, ...]:
+    """Unfused, fused, and random schedules that are a function of the seed."""
+    return (
+        Variant("unfused C", unfused),
+        Variant("fused C", fused, pieces=(1, 3)),
+        Variant("C of a random schedule", random(SeededChoices(seed)), pieces=(2, 7)),
+    )

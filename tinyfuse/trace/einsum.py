@@ -1,0 +1,144 @@
+"""einsum of one or two operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tinyfuse import errors
+from tinyfuse.trace.creation import supported_dtype
+from tinyfuse.trace.dispatch import listed, no_output_array
+from tinyfuse.trace.linear_algebra import contract, scalar_if_0d
+from tinyfuse.trace.operations import broadcast, cast, reduce, traced, transpose, type_text
+from tinyfuse.trace.tracer import Tracer
+
+
+@listed(np.einsum)
+def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Tracer:
+    """One or two operands, without repeated labels in one of them."""
+    no_output_array(out)
+    if any(value not in (None, "K", "safe") for value in options.values()):
+        raise errors.UnsupportedArgumentError(
+            f"np.einsum(..., {next(iter(options))}=) is not supported"
+        )
+    subscripts, arrays = _subscripts(operands)
+    if len(arrays) > 2:
+        raise errors.UnsupportedArgumentError(
+            f"np.einsum of {len(arrays)} operands is not supported: write it as products of two"
+        )
+    terms, result = _parse(subscripts, arrays)
+    to = supported_dtype(np.result_type(*[x.dtype for x in arrays]))
+    arrays = _stretched([cast(x, to) for x in arrays], terms, subscripts)
+    reduced = [
+        _sum_lonely(x, term, result, terms[:at] + terms[at + 1 :])
+        for at, (x, term) in enumerate(zip(arrays, terms, strict=True))
+    ]
+    if len(reduced) == 1:
+        x, term = reduced[0]
+        return scalar_if_0d(transpose(x, [term.index(label) for label in result]))
+    (a, lhs), (b, rhs) = reduced
+    numbers = {label: at for at, label in enumerate(dict.fromkeys(lhs + rhs))}
+    left, right, kept = [tuple([numbers[each] for each in part]) for part in (lhs, rhs, result)]
+    return contract(a, b, left, right, kept, "einsum")
+
+
+def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Tracer]]:
+    if not isinstance(operands[0], str):
+        raise errors.UnsupportedArgumentError(
+            "np.einsum with lists of labels is not supported: write the subscripts as a string"
+        )
+    return operands[0].replace(" ", ""), [traced(x) for x in operands[1:]]
+
+
+def _parse(subscripts: str, arrays: Sequence[Tracer]) -> tuple[list[str], str]:
+    """Labels for the axes of each operand and of the result; `...` becomes labels of its own."""
+    inputs, arrow, result = subscripts.partition("->")
+    terms = inputs.split(",")
+    if len(terms) != len(arrays):
+        more = "more" if len(terms) < len(arrays) else "fewer"
+        raise errors.InvalidArgumentError(
+            f"{more} operands provided to einstein sum function than specified in the subscripts "
+            "string"
+        )
+    broadcast_axes = [
+        x.ndim - len(term.replace("...", "")) if "..." in term else 0
+        for x, term in zip(arrays, terms, strict=True)
+    ]
+    dots = "".join([chr(0x100 + at) for at in range(max(broadcast_axes))])
+    terms = [
+        term.replace("...", dots[len(dots) - count :])
+        for term, count in zip(terms, broadcast_axes, strict=True)
+    ]
+    if not arrow:
+        labels = "".join(terms)
+        once = [
+            label for label in sorted(set(labels)) if labels.count(label) == 1 and label not in dots
+        ]
+        result = dots + "".join(once)
+    result = result.replace("...", dots)
+    _require_labels(subscripts, terms, result, arrays)
+    return terms, result
+
+
+def _require_labels(
+    subscripts: str, terms: list[str], result: str, arrays: Sequence[Tracer]
+) -> None:
+    for at, (term, x) in enumerate(zip(terms, arrays, strict=True)):
+        if len(term) != x.ndim:
+            few = len(term) < x.ndim
+            words = (
+                "operand has more dimensions than subscripts given in einstein sum, but no '...' "
+                "ellipsis provided to broadcast the extra dimensions."
+                if few
+                else f"einstein sum subscripts string contains too many subscripts for operand {at}"
+            )
+            raise errors.InvalidArgumentError(f"{words} ({subscripts!r}, {type_text(x)})")
+        if len(set(term)) < len(term):
+            raise errors.UnsupportedArgumentError(
+                f"np.einsum({subscripts!r}): the same label twice in one operand, a diagonal, is "
+                "not supported"
+            )
+    for label in result:
+        if result.count(label) > 1:
+            raise errors.InvalidArgumentError(
+                f"einstein sum subscripts string includes output subscript '{label}' multiple times"
+            )
+        if not any(label in term for term in terms):
+            raise errors.InvalidArgumentError(
+                f"einstein sum subscripts string included output subscript '{label}' which never "
+                "appeared in an input"
+            )
+
+
+def _stretched(arrays: list[Tracer], terms: list[str], subscripts: str) -> list[Tracer]:
+    """Axes of size 1 broadcast to the size that their label has elsewhere."""
+    extents: dict[str, int] = {}
+    for x, term in zip(arrays, terms, strict=True):
+        for label, extent in zip(term, x.shape, strict=True):
+            known = extents.get(label, 1)
+            if extent not in (1, known) and known != 1:
+                types = ", ".join(map(type_text, arrays))
+                raise errors.ShapeError(
+                    f"operands could not be broadcast together: np.einsum({subscripts!r}) of "
+                    f"{types}, label '{label}' is both {known} and {extent}"
+                )
+            extents[label] = max(known, extent) if extent else 0
+    return [
+        broadcast(x, tuple([extents[label] for label in term]))
+        for x, term in zip(arrays, terms, strict=True)
+    ]
+
+
+def _sum_lonely(x: Tracer, term: str, result: str, others: list[str]) -> tuple[Tracer, str]:
+    """Sum over the labels that no other operand and not the result has."""
+    lonely = [
+        at
+        for at, label in enumerate(term)
+        if label not in result and not any(label in o for o in others)
+    ]
+    if not lonely:
+        return x, term
+    kept = "".join([label for at, label in enumerate(term) if at not in lonely])
+    return reduce("sum", x, lonely, x.dtype), kept

@@ -1,0 +1,124 @@
+"""Python's operators on traced arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tinyfuse import errors
+from tinyfuse.trace.elementwise import COMPOSED_UFUNCS, NUMBERS, apply
+from tinyfuse.trace.operation import operate
+from tinyfuse.trace.operations import filled
+from tinyfuse.trace.tracer import Tracer
+
+
+def _binary(ufunc: np.ufunc, reflected: bool = False) -> Callable[[Tracer, Any], Any]:
+    def method(self: Tracer, other: Any) -> Any:
+        if _declines(other):
+            return NotImplemented
+        return operate(call, (other, self) if reflected else (self, other))
+
+    def call(operands: tuple[Any, Any]) -> Any:
+        implementation = COMPOSED_UFUNCS.get(ufunc)
+        return implementation(*operands) if implementation else apply(ufunc, operands)
+
+    return method
+
+
+def _power_operator(self: Tracer, other: Any, modulo: Any = None) -> Any:
+    if type(other) is int and other == 2 and not self._scalar:
+        return operate(apply, np.square, (self,))  # of bool gives int8, unlike np.power
+    return _power_of(self, other)
+
+
+_power_of = _binary(np.power)
+
+
+def _equality(ufunc: np.ufunc, answer_for_none: bool) -> Callable[[Tracer, Any], Any]:
+    compare = _binary(ufunc)
+
+    def method(self: Tracer, other: Any) -> Any:
+        if other is not None:
+            return compare(self, other)
+        if self._scalar:
+            return answer_for_none
+        answer = filled(self.shape, np.bool_(answer_for_none))  # no element is None
+        answer._scalar = not self.shape
+        return answer
+
+    return method
+
+
+def _declines(other: Any) -> bool:
+    """Whether the other operand asks numpy's arrays to leave the operation to it."""
+    kind = type(other)
+    if kind is Tracer or kind in NUMBERS or other is None:
+        return False
+    return getattr(kind, "__array_ufunc__", other) is None
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Tracer], Any]:
+    def method(self: Tracer) -> Any:
+        return operate(apply, ufunc, (self,))
+
+    return method
+
+
+def _in_place(name: str, sign: str) -> Callable[[Tracer, Any], Any]:
+    def method(self: Tracer, other: Any) -> Any:
+        if self._scalar:
+            return NotImplemented  # numpy's scalars are immutable: x += y binds x to x + y
+        return operate(refuse)
+
+    def refuse() -> None:
+        raise errors.InPlaceWriteError(
+            f"`x {sign}= y` writes into the array x in place, which is not supported yet: write "
+            f"x = x {sign} y"
+        )
+
+    return method
+
+
+_OPERATORS = [
+    ("add", "+", np.add),
+    ("sub", "-", np.subtract),
+    ("mul", "*", np.multiply),
+    ("truediv", "/", np.divide),
+    ("floordiv", "//", np.floor_divide),
+    ("mod", "%", np.remainder),
+    ("pow", "**", np.power),
+    ("lshift", "<<", np.left_shift),
+    ("rshift", ">>", np.right_shift),
+    ("and", "&", np.bitwise_and),
+    ("or", "|", np.bitwise_or),
+    ("xor", "^", np.bitwise_xor),
+    ("matmul", "@", np.matmul),
+]
+for _name, _sign, _ufunc in _OPERATORS:
+    setattr(Tracer, f"__{_name}__", _binary(_ufunc))
+    setattr(Tracer, f"__r{_name}__", _binary(_ufunc, reflected=True))
+    setattr(Tracer, f"__i{_name}__", _in_place(_name, _sign))
+for _name, _ufunc in [
+    ("lt", np.less),
+    ("le", np.less_equal),
+    ("gt", np.greater),
+    ("ge", np.greater_equal),
+]:
+    setattr(Tracer, f"__{_name}__", _binary(_ufunc))
+for _name, _ufunc in [
+    ("neg", np.negative),
+    ("pos", np.positive),
+    ("abs", np.absolute),
+    ("invert", np.invert),
+]:
+    setattr(Tracer, f"__{_name}__", _unary(_ufunc))
+for _name, _method in [
+    ("eq", _equality(np.equal, False)),
+    ("ne", _equality(np.not_equal, True)),
+    ("pow", _power_operator),
+    ("divmod", _binary(np.divmod)),
+    ("rdivmod", _binary(np.divmod, reflected=True)),
+]:
+    setattr(Tracer, f"__{_name}__", _method)

@@ -1,0 +1,128 @@
+"""np.pad."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tinyfuse import errors
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Literal
+from tinyfuse.trace.axes import normalize_axis_tuple
+from tinyfuse.trace.builder import active
+from tinyfuse.trace.creation import is_number
+from tinyfuse.trace.dispatch import listed
+from tinyfuse.trace.operations import (
+    broadcast,
+    cast,
+    concatenate,
+    copy,
+    reshape,
+    slice_axis,
+    traced,
+)
+from tinyfuse.trace.tracer import Tracer
+from tinyfuse.trace.weak import TracedFloat
+
+
+@listed(np.pad)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tracer:
+    x = traced(array)
+    widths = _pad_widths(pad_width, x.ndim)
+    if mode == "constant":
+        return _pad_constant(x, widths, **kwargs)
+    if mode not in _INDEX_MODES:
+        raise errors.UnsupportedArgumentError(
+            f"np.pad(..., mode={mode!r}) is not supported; supported are constant, "
+            + ", ".join(_INDEX_MODES)
+        )
+    if kwargs.get("reflect_type", "even") != "even":
+        raise errors.UnsupportedArgumentError("np.pad(..., reflect_type='odd') is not supported")
+    for axis, width in enumerate(widths):
+        if width != (0, 0):
+            x = _pad_from_inside(x, axis, width, mode)
+    return x
+
+
+_INDEX_MODES = ("edge", "reflect", "symmetric", "wrap")
+Width = tuple[int, int]
+
+
+def _pad_widths(pad_width: Any, ndim: int) -> list[Width]:
+    if isinstance(pad_width, dict):
+        pairs: list[Any] = [(0, 0)] * ndim
+        for axis, width in pad_width.items():
+            pairs[normalize_axis_tuple(axis, ndim)[0]] = tuple(np.broadcast_to(width, 2))
+    else:
+        pairs = np.broadcast_to(pad_width, (ndim, 2)).tolist()
+    widths = [(operator.index(before), operator.index(after)) for before, after in pairs]
+    if any(min(width) < 0 for width in widths):
+        raise errors.InvalidArgumentError("index can't contain negative values")
+    return widths
+
+
+def _pad_constant(x: Tracer, widths: list[Width], constant_values: Any = 0) -> Tracer:
+    if not any(map(any, widths)):
+        return copy(x)
+    if type(constant_values) in (Tracer, TracedFloat) or is_number(constant_values):
+        return _padded(x, widths, constant_values)
+    values = np.broadcast_to(np.asarray(constant_values), (x.ndim, 2))
+    if (values == values.flat[0]).all():
+        return _padded(x, widths, values.flat[0])
+    for axis, (width, (before, after)) in enumerate(zip(widths, values, strict=True)):
+        x = _padded(x, _only(axis, (width[0], 0), x.ndim), before)
+        x = _padded(x, _only(axis, (0, width[1]), x.ndim), after)
+    return x
+
+
+def _only(axis: int, width: Width, ndim: int) -> list[Width]:
+    return [width if at == axis else (0, 0) for at in range(ndim)]
+
+
+def _padded(x: Tracer, widths: list[Width], fill: Any) -> Tracer:
+    if not any(map(any, widths)):
+        return x
+    if is_number(fill):
+        value: Any = Literal(_assigned(fill, x.dtype))
+    else:
+        value = reshape(cast(traced(fill), x.dtype), ())._atom
+    before, after = zip(*widths, strict=True)
+    builder = active()
+    return Tracer(builder, builder.emit(p.pad, x._atom, value, before=before, after=after))
+
+
+def _assigned(value: Any, dtype: np.dtype) -> np.generic:
+    """A number as numpy assigns it to an element of an array."""
+    element = np.empty((), dtype)
+    element[()] = value
+    return element[()]  # type: ignore[no-any-return]
+
+
+def _pad_from_inside(x: Tracer, axis: int, width: Width, mode: str) -> Tracer:
+    """Padding made of the array's own elements: numpy says which, for one axis."""
+    places = np.pad(np.arange(x.shape[axis]), width, mode=mode)  # type: ignore[call-overload]
+    return concatenate([_run(x, axis, run) for run in _runs(places.tolist())], axis)
+
+
+def _runs(places: list[int]) -> Iterator[list[int]]:
+    """Cuts a list of positions into runs with steps of 1, -1 or 0."""
+    run: list[int] = []
+    for place in places:
+        step = place - run[-1] if run else 0
+        if (len(run) > 1 and step != run[1] - run[0]) or (run and abs(step) > 1):
+            yield run
+            run = []
+        run.append(place)
+    if run:
+        yield run
+
+
+def _run(x: Tracer, axis: int, run: list[int]) -> Tracer:
+    step = run[1] - run[0] if len(run) > 1 else 1
+    if step:
+        return slice_axis(x, axis, run[0], len(run), step)
+    shape = (*x.shape[:axis], len(run), *x.shape[axis + 1 :])
+    return broadcast(slice_axis(x, axis, run[0], 1), shape)
