@@ -254,12 +254,12 @@ def test_static_argnames():
     assert equal(f(X, axis=(1,)), X.max(1))
     assert equal(f(X, (), 0.5), X)
     message = (
-        "argument axis: static arguments must be hashable, and a list is not: pass a tuple, or "
-        "leave it out of static_argnames"
+        "f(): argument axis: static arguments must be hashable, and a list is not: pass a tuple, "
+        "or leave it out of static_argnames"
     )
     with pytest.raises(ArgumentError) as raised:
         f(X, [0])
-    assert str(raised.value) == message
+    assert str(raised.value).startswith(message + "\n  at test_api.py:")
 
 
 def test_starred_parameters():
@@ -291,54 +291,61 @@ SUPPORTED = (
         (
             1j,
             ArgumentError,
-            "argument p: Python complex numbers are not supported: pass two floats",
+            "f(): argument p: Python complex numbers are not supported: pass two floats",
         ),
         (
             np.ones(3).view(np.recarray),
             ArgumentError,
-            "argument p: a recarray has a meaning of its own, which would be lost: pass np.asarray "
-            "of it",
+            "f(): argument p: a recarray has a meaning of its own, which would be lost: pass "
+            "np.asarray of it",
         ),
         (
             [X, np.ma.array(X)],
             ArgumentError,
-            "argument p[1]: a MaskedArray has a meaning of its own, which would be lost: pass "
+            "f(): argument p[1]: a MaskedArray has a meaning of its own, which would be lost: pass "
             "np.asarray of it",
         ),
         (
             {"w": {1}},
             ArgumentError,
-            "argument p['w']: a set is neither an array nor hashable, so that tinyfuse cannot tell "
-            "whether two calls mean the same: pass arrays, numbers, strings, or tuples, lists and "
-            "dicts of them",
+            "f(): argument p['w']: a set is neither an array nor hashable, so that tinyfuse "
+            "cannot tell whether two calls mean the same: pass arrays, numbers, strings, or "
+            "tuples, lists and dicts of them",
         ),
         (
             X.astype(np.float16),
             UnsupportedDtypeError,
-            f"argument p: float16[3, 4] is not supported; {SUPPORTED}",
+            f"f(): argument p: float16[3, 4] is not supported; {SUPPORTED}",
         ),
         (
             Point(X, X.astype(object)),
             UnsupportedDtypeError,
-            f"argument p.y: object[3, 4] is not supported; {SUPPORTED}",
+            f"f(): argument p.y: object[3, 4] is not supported; {SUPPORTED}",
         ),
         (
             np.complex64(1),
             UnsupportedDtypeError,
-            f"argument p: complex64[] is not supported; {SUPPORTED}",
+            f"f(): argument p: complex64[] is not supported; {SUPPORTED}",
         ),
         (
             tinyfuse.ShapeDtypeStruct((2,), np.float32),
             ArgumentError,
-            "argument p: a ShapeDtypeStruct has no elements to compute with; it is for trace and "
-            "lower",
+            "f(): argument p: a ShapeDtypeStruct has no elements to compute with; it is for trace "
+            "and lower",
         ),
     ],
 )
 def test_arguments_that_are_refused(argument, error, message):
+    @tinyfuse.jit
+    def f(x, p):
+        return x
+
     with pytest.raises(error) as raised:
-        tinyfuse.jit(lambda x, p: x)(X, argument)
-    assert str(raised.value) == message
+        f(X, argument)
+    text, place = str(raised.value).split("\n  at ")
+    assert text == message
+    assert place.startswith("test_api.py:")
+    assert place.endswith(", in test_arguments_that_are_refused: f(X, argument)")
 
 
 def test_a_container_that_contains_itself():

@@ -27,6 +27,7 @@ from tinyfuse.signature import (
     argument_names,
     differences,
     quick_key,
+    refusal,
     signature_of,
     take_apart,
     typed,
@@ -269,10 +270,10 @@ class JittedFunction(Leaf):
         for at, value in enumerate(call.leaves):
             if isinstance(value, ShapeDtypeStruct):
                 name = argument_names(call.in_tree, self._parameters)[at]
-                raise ArgumentError(
-                    f"argument {name}: a ShapeDtypeStruct has no elements to compute with; it is "
-                    "for trace and lower"
+                message = (
+                    "a ShapeDtypeStruct has no elements to compute with; it is for trace and lower"
                 )
+                raise refusal(ArgumentError(message), self._parameters, name)
 
     def _trace(self, call: Call) -> Traced:
         from tinyfuse.compilation import Traced

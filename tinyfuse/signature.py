@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tinyfuse.dtypes import FLOAT64, SUPPORTED, describe, is_supported
-from tinyfuse.errors import ArgumentError, UnsupportedDtypeError
+from tinyfuse.errors import ArgumentError, TinyfuseError, UnsupportedDtypeError
 from tinyfuse.parameters import Arguments, Parameters
 from tinyfuse.tree import Leaf, TreeDef, flatten, parts_of
 
@@ -62,7 +62,7 @@ class Static(Leaf):
         self.key = key
 
 
-def static(name: str, value: Any) -> Any:
+def static(value: Any) -> Any:
     """Raises ArgumentError for a value that cannot be compared with that of another call."""
     if type(value) in BY_VALUE or (type(value) is tuple and not value):
         return value  # it is so anyway
@@ -71,8 +71,9 @@ def static(name: str, value: Any) -> Any:
         hash(key)
     except TypeError:
         raise ArgumentError(
-            f"argument {name}: static arguments must be hashable, and a "
-            f"{type(value).__name__} is not: pass a tuple, or leave it out of static_argnames"
+            f"static arguments must be hashable, and a {type(value).__name__} is not: pass a "
+            "tuple, "
+            "or leave it out of static_argnames"
         ) from None
     return Static(value, key)
 
@@ -165,7 +166,7 @@ def _hashable(value: Any) -> Any:
     return value
 
 
-def spec_of(name: str, value: Any, by_value: bool) -> ArgumentSpec:
+def spec_of(value: Any, by_value: bool) -> ArgumentSpec:
     """The spec of a leaf. by_value: whether its value is part of the signature.
 
     Raises:
@@ -176,21 +177,21 @@ def spec_of(name: str, value: Any, by_value: bool) -> ArgumentSpec:
     if isinstance(value, Static):
         return ArgumentSpec(kind="static", value=value.value)
     if isinstance(value, np.ndarray | ShapeDtypeStruct):
-        return ArgumentSpec(value.shape, supported(name, value), "array")
+        return ArgumentSpec(value.shape, supported(value), "array")
     if isinstance(value, np.generic):
-        return ArgumentSpec((), supported(name, value), "scalar")
+        return ArgumentSpec((), supported(value), "scalar")
     if type(value) is float and not by_value:
         return ArgumentSpec((), FLOAT64, "weak")
     return ArgumentSpec(kind="static", value=value)
 
 
-def supported(name: str, value: Any) -> np.dtype:
+def supported(value: Any) -> np.dtype:
     """The dtype of a leaf in native byte order."""
     dtype = value.dtype.newbyteorder("=")
     if is_supported(dtype):
         return np.dtype(dtype.name)  # of two types of one size (long, long long) always the same
     raise UnsupportedDtypeError(
-        f"argument {name}: {describe(value.shape, dtype)} is not supported; tinyfuse computes with "
+        f"{describe(value.shape, dtype)} is not supported; tinyfuse computes with "
         "bool, int8..int64, uint8..uint64, float32 and float64: convert it with astype"
     )
 
@@ -248,7 +249,7 @@ def take_apart(parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, 
     except ArgumentError as error:
         at = sum(value is not None for value in values)  # it did not get so far as to be among them
         name = argument_names(flatten((args, kwargs))[1], parameters)[at]
-        raise type(error)(f"argument {name}: {error}") from None
+        raise refusal(error, parameters, name) from None
     except RecursionError:
         flatten((args, kwargs))
         raise
@@ -271,7 +272,21 @@ def _part(value: Any, values: list[Any]) -> Any:
 
 
 def _static(parameters: Parameters, name: str, value: Any) -> Any:
-    return static(name, value) if name in parameters.static else value
+    if name not in parameters.static:
+        return value
+    try:
+        return static(value)
+    except ArgumentError as error:
+        raise refusal(error, parameters, name) from None
+
+
+def refusal(error: TinyfuseError, parameters: Parameters, name: str) -> TinyfuseError:
+    """An error about an argument, with the function, the argument, and the place of the call."""
+    from tinyfuse.source import here
+    from tinyfuse.trace.builder import place_text
+
+    place = place_text(here())
+    return type(error)(f"{parameters.name}(): argument {name}: {error}{place}")
 
 
 def argument_names(in_tree: TreeDef, parameters: Parameters) -> list[str]:
@@ -314,7 +329,12 @@ def signature_of(parameters: Parameters, call: Call, by_value: Collection[int]) 
     Raises UnsupportedDtypeError where an array or scalar is of a dtype that is not computed with.
     """
     names = argument_names(call.in_tree, parameters)
-    specs = [spec_of(names[at], value, at in by_value) for at, value in enumerate(call.leaves)]
+    specs = []
+    for at, value in enumerate(call.leaves):
+        try:
+            specs.append(spec_of(value, at in by_value))
+        except UnsupportedDtypeError as error:
+            raise refusal(error, parameters, names[at]) from None
     return Signature(call.in_tree, tuple(specs), tuple(names))
 
 

@@ -154,6 +154,7 @@ def _statement_around(function: _Function, extent: Extent) -> _Statement | None:
 
 def _parse(code: CodeType) -> list[_Statement]:
     """The statements of a function's text, or of the whole file where it can't be cut out."""
+    linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename)
     first, last = code.co_firstlineno, _last_line(code)
     if not lines:

@@ -89,7 +89,7 @@ Parts = tuple[str, Any, tuple[Any, ...], Sequence[Any]]
 
 def parts_of(value: Any) -> Parts | None:
     """(kind, static, keys, items) of a container, None for a leaf and for None itself."""
-    cls = type(value)
+    cls: Any = type(value)
     if cls in _KINDS:
         return _KINDS[cls](value)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
@@ -143,7 +143,7 @@ def _is_plain_class(cls: type) -> bool:
 
 
 def _attributes(value: Any) -> tuple[str, ...]:
-    cls = type(value)
+    cls: Any = type(value)
     names = [name for name in _slots(cls) if hasattr(value, name)]
     return (*names, *getattr(value, "__dict__", ()))
 

@@ -43,7 +43,7 @@ class Case:
         specs = [_spec(leaf) for leaf in leaves]
         while True:
             try:
-                return trace(self.function, in_tree, tuple(specs), self.function.__name__)
+                return quietly(trace, self.function, in_tree, specs, self.function.__name__)
             except NeedsValue as needed:
                 specs[needed.index] = _static(leaves[needed.index])
 
@@ -77,7 +77,7 @@ class Case:
 
     def jitted(self) -> list[Any]:
         """The leaves of what `tinyfuse.jit` makes of the function."""
-        return flatten(jit(self.function)(*self.arguments))[0]
+        return flatten(quietly(jit(self.function), *self.arguments))[0]
 
     @cached_property
     def graph(self) -> Graph:

@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,7 @@ def _python_functions(value: Any) -> Iterator[FunctionType]:
     elif isinstance(value, functools.partial):
         yield from _python_functions(value.func)
     else:
-        call = getattr(type(value), "__call__", None)
+        call = getattr(type(value), "__call__", None)  # noqa: B004
         if isinstance(call, FunctionType):
             yield call
     wrapped = getattr(value, "__dict__", {}).get("__wrapped__")

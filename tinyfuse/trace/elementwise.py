@@ -24,6 +24,7 @@ from tinyfuse.trace.operations import (
     type_text,
 )
 from tinyfuse.trace.promotion import OPERATIONS, Loop, OperandKind, resolve
+from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 
@@ -93,6 +94,8 @@ def apply(
             f"np.{ufunc.__name__}(..., {next(iter(options))}=) is not supported"
         )
     builder = active()
+    if ufunc is np.power and type(operands[1]) is TracedFloat:
+        raise NeedsValue(operands[1]._index, "x ** a")  # numpy computes some powers otherwise
     values, kinds = _classified(builder, operands)
     loop = _loop(ufunc, values, kinds, dtype, casting)
     if ufunc is np.power:
@@ -201,8 +204,8 @@ def _power(values: list[Any], loop: Loop) -> Tracer | None:
         if loop.operands[1].kind in "iu" and value < 0:
             raise errors.NegativePowerError(NEGATIVE_POWER)
         return _constant_power(base, value, loop) if type(base) not in NUMBERS else None
-    if loop.operands[1].kind == "i":
-        _check_exponents(cast_atom(exponent, loop.operands[1]))
+    if loop.operands[1].kind == "i" and exponent.dtype.kind == "i":
+        _check_exponents(exponent)
     return None
 
 

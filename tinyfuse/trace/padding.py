@@ -96,9 +96,10 @@ def _padded(x: Tracer, widths: list[Width], fill: Any) -> Tracer:
 
 def _assigned(value: Any, dtype: np.dtype) -> np.generic:
     """A number as numpy assigns it to an element of an array."""
-    element = np.empty((), dtype)
-    element[()] = value
-    return element[()]  # type: ignore[no-any-return]
+    element = np.empty(1, dtype)
+    element[0] = value
+    number: np.generic = element[0]
+    return number
 
 
 def _pad_from_inside(x: Tracer, axis: int, width: Width, mode: str) -> Tracer:

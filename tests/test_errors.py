@@ -1,0 +1,547 @@
+"""Errors of tracing: their classes, their exact words, and the place they name."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.trace_checking import trace_call
+from tinyfuse import errors
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+TABLE = np.ones(4)
+
+
+def truth_test(x: Any) -> Any:
+    return x if x.sum() > 1 else -x
+
+
+def chained_comparison(x: Any) -> Any:
+    return 0 < x < 1
+
+
+def square_root_of_math(x: Any) -> Any:
+    return math.sqrt(x[0, 0])
+
+
+def traced_range(x: Any) -> Any:
+    return range(x[0, 0].astype(int))
+
+
+def array_of_scalars(x: Any) -> Any:
+    return np.array([x[0, 0], x[0, 1]])
+
+
+def index_into_a_table(x: Any) -> Any:
+    return TABLE[x.astype(int)]
+
+
+def contained(x: Any) -> Any:
+    return 1 in x
+
+
+def inverse(x: Any) -> Any:
+    return np.linalg.inv(x)
+
+
+def cumulative_sum(x: Any) -> Any:
+    return np.cumsum(x)
+
+
+def method_that_is_not_listed(x: Any) -> Any:
+    return x.cumsum()
+
+
+def accumulated(x: Any) -> Any:
+    return np.add.accumulate(x)
+
+
+def different_shapes(x: Any) -> Any:
+    return x + np.ones(3)
+
+
+def different_inner_extents(x: Any) -> Any:
+    return x @ x
+
+
+def unfitting_reshape(x: Any) -> Any:
+    return x.reshape(5, 5)
+
+
+def axis_out_of_bounds(x: Any) -> Any:
+    return x.max(axis=3)
+
+
+def index_out_of_bounds(x: Any) -> Any:
+    return x[7]
+
+
+def too_many_indices(x: Any) -> Any:
+    return x[0, 0, 0]
+
+
+def masked(x: Any) -> Any:
+    return x[x > 1]
+
+
+def listed_rows(x: Any) -> Any:
+    return x[[0, 1]]
+
+
+def index_at_run_time(x: Any) -> Any:
+    return x[x[0, 0].astype(int)]
+
+
+def where_is_it(x: Any) -> Any:
+    return np.where(x > 1)
+
+
+def bits_of_floats(x: Any) -> Any:
+    return x & x
+
+
+def half(x: Any) -> Any:
+    return np.sqrt(x.astype(np.int8))
+
+
+def complex_number(x: Any) -> Any:
+    return x * 1j
+
+
+def complex_array(x: Any) -> Any:
+    return x + np.ones(4, complex)
+
+
+def conversion_to_half(x: Any) -> Any:
+    return x.astype(np.float16)
+
+
+def nothing_to_maximize(x: Any) -> Any:
+    return x[:0].max()
+
+
+def misspelt_argument(x: Any) -> Any:
+    return x.sum(axes=1)
+
+
+def word_for_an_axis(x: Any) -> Any:
+    return np.sum(x, axis="rows")
+
+
+def masked_sum(x: Any) -> Any:
+    return np.sum(x, where=x > 1)
+
+
+def large_integer(x: Any) -> Any:
+    return x.astype(np.uint8) + 300
+
+
+def negative_power(x: Any) -> Any:
+    return x.astype(int) ** -1
+
+
+def element_assignment(x: Any) -> Any:
+    x[0] = 1
+    return x
+
+
+def augmented_assignment(x: Any) -> Any:
+    x += 1
+    return x
+
+
+def output_argument(x: Any) -> Any:
+    return np.add(x, x, out=x)
+
+
+def sorted_in_place(x: Any) -> Any:
+    x.sort()
+    return x
+
+
+def shape_assignment(x: Any) -> Any:
+    x.shape = (12,)
+    return x
+
+
+def diagonal_of_einsum(x: Any) -> Any:
+    return np.einsum("ii->i", x[:, :3])
+
+
+FUNCTION_RUNS = "which is known only when the compiled function runs; use"
+TRUTH = f"""\
+`if`, `while`, `and`, `or`, `not` or bool() needs the value of a traced bool[], {FUNCTION_RUNS} \
+np.where(condition, a, b) in place of `if`, & | ~ in place of and, or, not"""
+AMBIGUOUS = f"""\
+The truth value of an array with more than one element is ambiguous. Use a.any() or a.all(): truth \
+test needs the value of a traced bool[3, 4], {FUNCTION_RUNS} np.where or & | ~"""
+REAL_ARRAY = (
+    "np.array, np.asarray, an index into a real array, or code outside numpy needs the value"
+)
+JOIN = (
+    f"{FUNCTION_RUNS} x itself, x.astype(dtype), or np.stack([x, y]) in place of np.array([x, y])"
+)
+
+CASES: list[tuple[Callable[..., Any], type[Exception], type[Exception], str]] = [
+    (truth_test, errors.BoolConversionError, ValueError, TRUTH),
+    (chained_comparison, errors.BoolConversionError, ValueError, AMBIGUOUS),
+    (
+        square_root_of_math,
+        errors.NumberConversionError,
+        TypeError,
+        f"float() (or a function of `math`) needs the value of a traced float32[], {FUNCTION_RUNS} "
+        "x.astype(np.float64), and np.sqrt, np.exp ... in place of those of `math`",
+    ),
+    (
+        traced_range,
+        errors.NumberConversionError,
+        TypeError,
+        "a Python integer (an index, a shape, range()) needs the value of a traced int64[], "
+        f"{FUNCTION_RUNS} a Python int argument, len(x) or x.shape",
+    ),
+    (
+        array_of_scalars,
+        errors.ArrayConversionError,
+        TypeError,
+        f"{REAL_ARRAY} of a traced float32[], {JOIN}",
+    ),
+    (
+        index_into_a_table,
+        errors.ArrayConversionError,
+        TypeError,
+        f"{REAL_ARRAY} of a traced int64[3, 4], {JOIN}",
+    ),
+    (
+        contained,
+        errors.BoolConversionError,
+        ValueError,
+        f"`in` needs the value of a traced float32[3, 4], {FUNCTION_RUNS} (x == value).any()",
+    ),
+    (
+        inverse,
+        errors.UnlistedFunctionError,
+        TypeError,
+        "np.linalg.inv is not among the functions that tinyfuse traces",
+    ),
+    (
+        cumulative_sum,
+        errors.UnlistedFunctionError,
+        TypeError,
+        "np.cumsum is not among the functions that tinyfuse traces; the nearest one that is: "
+        "np.sum",
+    ),
+    (
+        method_that_is_not_listed,
+        errors.UnlistedAttributeError,
+        AttributeError,
+        "x.cumsum is not among the attributes of an array that tinyfuse traces; the nearest one "
+        "that is: x.sum",
+    ),
+    (
+        accumulated,
+        errors.UnlistedFunctionError,
+        TypeError,
+        "np.add.accumulate is not supported on traced arrays",
+    ),
+    (
+        different_shapes,
+        errors.ShapeError,
+        ValueError,
+        "operands could not be broadcast together with shapes (3,4) (3,): float32[3, 4], "
+        "float64[3]",
+    ),
+    (
+        different_inner_extents,
+        errors.ShapeError,
+        ValueError,
+        "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+        "(n?,k),(k,m?)->(n?,m?) (size 3 is different from 4): float32[3, 4] @ float32[3, 4]",
+    ),
+    (
+        unfitting_reshape,
+        errors.ShapeError,
+        ValueError,
+        "cannot reshape array of size 12 into shape (5,5)",
+    ),
+    (
+        axis_out_of_bounds,
+        errors.AxisError,
+        np.exceptions.AxisError,
+        "axis 3 is out of bounds for array of dimension 2",
+    ),
+    (
+        index_out_of_bounds,
+        errors.IndexingError,
+        IndexError,
+        "index 7 is out of bounds for axis 0 with size 3",
+    ),
+    (
+        too_many_indices,
+        errors.IndexingError,
+        IndexError,
+        "too many indices for array: array is 2-dimensional, but 3 were indexed",
+    ),
+    (
+        masked,
+        errors.ArrayIndexingError,
+        IndexError,
+        "indexing with a boolean mask is not supported yet, and x[mask] has a shape that depends "
+        "on data: compute on all elements and choose with np.where(mask, x, other)",
+    ),
+    (
+        listed_rows,
+        errors.ArrayIndexingError,
+        IndexError,
+        "indexing with a list is not supported yet: use slices and Python integers, and np.stack "
+        "to join what they give",
+    ),
+    (
+        index_at_run_time,
+        errors.ArrayIndexingError,
+        IndexError,
+        "indexing with an integer known only at run time is not supported yet: use slices and "
+        "Python integers, and np.stack to join what they give",
+    ),
+    (
+        where_is_it,
+        errors.DataDependentShapeError,
+        TypeError,
+        "np.where(condition) has a shape that depends on data: choose between two arrays with "
+        "np.where(condition, a, b)",
+    ),
+    (
+        bits_of_floats,
+        errors.DtypeError,
+        TypeError,
+        "ufunc 'bitwise_and' not supported for the input types, and the inputs could not be safely "
+        "coerced to any supported types according to the casting rule ''safe'': float32[3, 4], "
+        "float32[3, 4]",
+    ),
+    (
+        half,
+        errors.UnsupportedDtypeError,
+        TypeError,
+        "np.sqrt of int8 computes in float16, which tinyfuse does not support: convert the operand "
+        "first, as in x.astype(np.float32)",
+    ),
+    (
+        complex_number,
+        errors.UnsupportedDtypeError,
+        TypeError,
+        "the complex number 1j meets a traced array; tinyfuse computes with real numbers: keep "
+        "real and imaginary parts in two arrays",
+    ),
+    (
+        complex_array,
+        errors.UnsupportedDtypeError,
+        TypeError,
+        "an array of dtype complex128 meets a traced array; tinyfuse computes with bool, "
+        "int8..int64, uint8..uint64, float32 and float64: convert it to a supported dtype with "
+        "astype",
+    ),
+    (
+        conversion_to_half,
+        errors.UnsupportedDtypeError,
+        TypeError,
+        "the dtype float16 is not supported; supported are bool, int8..int64, uint8..uint64, "
+        "float32 and float64",
+    ),
+    (
+        nothing_to_maximize,
+        errors.InvalidArgumentError,
+        ValueError,
+        "zero-size array to reduction operation maximum which has no identity: float32[0, 4]",
+    ),
+    (
+        misspelt_argument,
+        errors.ArgumentTypeError,
+        TypeError,
+        "sum() got an unexpected keyword argument 'axes'",
+    ),
+    (
+        word_for_an_axis,
+        errors.ArgumentTypeError,
+        TypeError,
+        "'str' object cannot be interpreted as an integer",
+    ),
+    (
+        masked_sum,
+        errors.UnsupportedArgumentError,
+        TypeError,
+        "np.sum(..., where=) is not supported: reduce np.where(mask, x, neutral element)",
+    ),
+    (
+        large_integer,
+        errors.IntegerRangeError,
+        OverflowError,
+        "Python integer 300 out of bounds for uint8",
+    ),
+    (
+        negative_power,
+        errors.NegativePowerError,
+        ValueError,
+        "Integers to negative integer powers are not allowed.",
+    ),
+    (
+        element_assignment,
+        errors.InPlaceWriteError,
+        TypeError,
+        "x[...] = value writes into float32[3, 4] in place, which is not supported yet: build a "
+        "new array with np.where(mask, value, x) or np.concatenate",
+    ),
+    (
+        augmented_assignment,
+        errors.InPlaceWriteError,
+        TypeError,
+        "`x += y` writes into the array x in place, which is not supported yet: write x = x + y",
+    ),
+    (
+        output_argument,
+        errors.InPlaceWriteError,
+        TypeError,
+        "out= writes into an array, which is not supported yet: leave it out and assign the result",
+    ),
+    (
+        sorted_in_place,
+        errors.InPlaceWriteError,
+        TypeError,
+        "x.sort changes an array in place, which is not supported yet",
+    ),
+    (
+        shape_assignment,
+        errors.InPlaceWriteError,
+        TypeError,
+        "assigning to x.shape changes the array in place: write x = x.reshape(shape)",
+    ),
+    (
+        diagonal_of_einsum,
+        errors.UnsupportedArgumentError,
+        TypeError,
+        "np.einsum('ii->i'): the same label twice in one operand, a diagonal, is not supported",
+    ),
+]
+
+
+def failure(function: Callable[..., Any], *args: Any) -> Exception:
+    with pytest.raises(Exception) as caught:
+        trace_call(function, *args)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("function", "cls", "base", "words"), CASES, ids=[case[0].__name__ for case in CASES]
+)
+def test_words_and_place(
+    function: Callable[..., Any], cls: type[Exception], base: type[Exception], words: str
+) -> None:
+    error = failure(function, X)
+    assert type(error) is cls
+    assert isinstance(error, errors.TinyfuseError)
+    assert isinstance(error, base)
+    lines, first = inspect.getsourcelines(function)
+    place = f"test_errors.py:{first + 1}, in {function.__name__}: {lines[1].strip()}"
+    assert str(error) == f"{words}\n  at {place}"
+
+
+def test_statements_of_several_lines_are_shown_in_one() -> None:
+    def added(x: Any) -> Any:
+        return (
+            x +
+            np.ones(7)
+        )  # fmt: skip
+
+    assert str(failure(added, X)).endswith("in added: return ( x + np.ones(7) )")
+
+
+def test_a_leaked_tracer() -> None:
+    kept: list[Any] = []
+
+    def leaking(x: Any) -> Any:
+        kept.append(x * 2)
+        return x
+
+    trace_call(leaking, X)
+    words = (
+        "; it stands for an array only while its function is traced: return the value from the "
+        "function instead of keeping it"
+    )
+    with pytest.raises(errors.LeakedTracerError) as caught:
+        kept[0] + 1
+    assert str(caught.value).split("\n")[0] == (
+        "a traced array was used after its trace had ended" + words
+    )
+    error = failure(lambda x: x + kept[0], X)
+    assert type(error) is errors.LeakedTracerError
+    assert str(error).split("\n")[0] == (
+        "a traced array was used inside the trace of another function" + words
+    )
+    assert type(failure(lambda x: kept[0], X)) is errors.LeakedTracerError
+
+
+def test_changed_arguments() -> None:
+    def assigning(state: Any) -> Any:
+        state["x"] = state["x"] + 1
+        return state["x"]
+
+    def growing(state: Any) -> Any:
+        state["y"] = state["x"]
+        return state["x"]
+
+    line = assigning.__code__.co_firstlineno
+    assert str(failure(assigning, {"x": X})) == (
+        "the traced function assigns a new value (float32[3, 4]) to state_x, inside an argument, "
+        "which would happen while tracing only: return the new value instead\n"
+        f"  at test_errors.py:{line}, in assigning"
+    )
+    assert str(failure(growing, {"x": X})).startswith(
+        "the traced function adds to or removes from a list, dict or object among its arguments, "
+        "which would happen while tracing only: return the new value instead\n  at test_errors.py:"
+    )
+
+
+def test_a_real_array_that_is_written_after_its_use() -> None:
+    def writing(x: Any) -> Any:
+        weights = np.ones(4)
+        y = x * weights
+        weights[0] = 3
+        return y * weights
+
+    error = failure(writing, X)
+    assert type(error) is errors.SideEffectError
+    assert str(error) == (
+        "an array that a traced operation uses was written afterwards; write all its elements "
+        "before the first traced operation that uses it, or use a new array\n"
+        f"  at test_errors.py:{writing.__code__.co_firstlineno + 2}, in writing: y = x * weights"
+    )
+
+
+def test_the_traceback_ends_at_the_users_line() -> None:
+    error = errors.without_internal_frames(failure(different_shapes, X))
+    names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    assert names[-1] == "different_shapes"
+    assert not any(
+        "/tinyfuse/trace/" in f.filename for f in traceback.extract_tb(error.__traceback__)
+    )
+
+
+def test_except_clauses_of_the_user_work() -> None:
+    def careful(x: Any) -> Any:
+        try:
+            return x + np.ones(3)
+        except ValueError:
+            return x + np.ones(4)
+
+    assert trace_call(careful, X).graph.outputs[0].shape == (3, 4)
+
+
+def test_every_error_explains_itself() -> None:
+    for name, cls in vars(errors).items():
+        if isinstance(cls, type) and issubclass(cls, errors.TinyfuseError):
+            assert cls.__doc__, name
+            assert len(cls.__doc__.split("\n")) > 4 or cls is errors.TinyfuseError, name
