@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 
 import tinyfuse.lower.lower
 import tinyfuse.testing.compiled
+from tests import thorough
 from tests.programs import PROGRAMS
 from tests.sanitized import check_sanitized
 from tinyfuse.emit.c import CModule, emit_c_many
@@ -131,12 +133,21 @@ def test_random_schedules(seed: int):
     report.check()
 
 
-def test_sanitized_programs(tmp_path):
+def test_sanitized_programs(tmp_path: Path):
     """Standalone executables under the sanitizers; `tests.thorough --sanitize` runs hundreds."""
     report = check_sanitized(
         [program_case(random_program(seed)) for seed in range(7000, 7020)], tmp_path
     )
     report.check()
+
+
+def test_a_thorough_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.CaptureFixture):
+    state = tmp_path / "state.json"
+    for count in ("2", "5"):
+        assert thorough.main([str(state), "--count", programs, "--jobs", "1"]) == 0
+    done, report = thorough.load_state(state)
+    assert (done, report.climbed["trace"], report.climbed["fused C"]) == (5, 5, 5)
+    assert capsys.readouterr().out.count("5 of 5, 0 failures") == 1
 
 
 def test_some_programs_are_large_enough_for_every_order():

@@ -201,6 +201,6 @@ def test_decisions_say_what_happened_and_why() -> None:
     _, decisions = default_schedule(stages_of(product), REFERENCE)
     assert [str(decision) for decision in decisions] == [
         "matmul -> add: store, it is a reduction",
-        "add -> out: inline, its reader takes each element as it is computed",
+        "add -> out: inline, out takes each element as it is computed",
         "out -> the caller: store, it is an output",
     ]

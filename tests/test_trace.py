@@ -289,3 +289,45 @@ def test_the_trace_is_the_same_each_time() -> None:
         assert (a.primitive, dict(a.params), a.source) == (b.primitive, dict(b.params), b.source)
         assert [type(atom) for atom in a.inputs] == [type(atom) for atom in b.inputs]
         assert all(isinstance(atom, (Var, Literal)) for atom in a.inputs)
+
+
+def test_methods_closures_and_objects_among_the_arguments() -> None:
+    def closure() -> Any:
+        table = np.arange(4.0)
+        return lambda x: x * table
+
+    inner = closure()
+
+    def through_a_closure(x: Any) -> Any:
+        return inner(x)
+
+    traced = check(through_a_closure, X)
+    assert [captured.place.name for captured in traced.captured if captured.place] == ["table"]
+    check(lambda model, x: x * model.weight, Model(np.ones(4)), X)
+
+
+def test_numpy_scalars_are_immutable() -> None:
+    def total(x: Any) -> Any:
+        s = x.sum()
+        s += 1
+        s *= 2
+        return s, sum(x), sum(row.sum() for row in x)
+
+    check(total, X)
+
+
+def test_run_time_floats_where_numpy_takes_a_value() -> None:
+    def function(a: float, x: Any) -> Any:
+        padded = np.pad(x, 1, constant_values=a)
+        return np.full_like(x, a), padded, np.where(x > a, a, 0), np.clip(x, -a, a), x.mean() * a
+
+    assert [spec.kind for spec in check(function, 2.5, X).specs] == ["weak", "array"]
+
+
+def test_empty_arrays() -> None:
+    def function(x: Any) -> Any:
+        nothing = x[:0]
+        joined = np.concatenate([nothing, x])
+        return nothing.sum(), nothing + 1, joined, nothing.any(), nothing @ x.T, x[:, :0] @ x[:0]
+
+    check(function, X)

@@ -142,7 +142,7 @@ class _KernelText:
 
     def __init__(self, kernel: Kernel, used: dict[str, None]):
         self.kernel, self.used = kernel, used
-        self.locals = local_names(kernel.body)
+        self.locals = local_names(kernel)
         self.expressions = Expressions(self.locals, used)
 
     def function(self) -> str:

@@ -253,11 +253,12 @@ def _lanes(
 ) -> np.ndarray:
     """The value of each block of the first axis: its lanes' chains, halved."""
     rounds = order.block // order.lanes
-    whole = len(operands[0]) // order.block * order.block
+    blocks = len(operands[0]) // order.block
+    whole = blocks * order.block
     values = []
     if whole:
         by_round = [
-            operand[:whole].reshape(-1, rounds, order.lanes, *operand.shape[1:]).swapaxes(0, 1)
+            operand[:whole].reshape(blocks, rounds, order.lanes, *operand.shape[1:]).swapaxes(0, 1)
             for operand in operands
         ]
         values.append(_chains(rounds, tuple(by_round), start, link)[0])

@@ -128,7 +128,8 @@ class Kernel:
 
     parameters: the buffers it uses that are not its own, those that it writes last.
     stages: the names of the stages it computes, inlined ones too. A parallel kernel is one
-    parallel loop; `grain` is the least number of its steps that a thread takes at a time.
+    parallel loop, after scalars that each thread computes for itself; `grain` is the least number
+    of its steps that a thread takes at a time.
     """
 
     name: str
@@ -146,8 +147,7 @@ class Kernel:
     @property
     def parallel(self) -> For | None:
         """The loop that threads share, where there is one."""
-        first = self.body[0] if len(self.body) == 1 else None
-        return first if isinstance(first, For) and first.kind is LoopKind.PARALLEL else None
+        return parallel_loop(self.body)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -160,6 +160,14 @@ class Loops:
     kernels: tuple[Kernel, ...]
     scratch: tuple[tuple[Buffer, int], ...] = ()
     scratch_bytes: int = 0
+
+
+def parallel_loop(body: Sequence[Statement]) -> For | None:
+    """The parallel loop that a kernel's body is, but for scalars named before it."""
+    if not body or not all(isinstance(statement, Let) for statement in body[:-1]):
+        return None
+    last = body[-1]
+    return last if isinstance(last, For) and last.kind is LoopKind.PARALLEL else None
 
 
 def children(statement: Statement) -> tuple[Statement, ...]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyfuse.loops.ir import Block, For, If, Let, Local, Statement, walk_statements
+from tinyfuse.loops.ir import Alloc, Block, For, If, Kernel, Let, Local, Statement, walk_statements
 
 
-def local_names(statements: Sequence[Statement]) -> dict[Local, str]:
-    """A name for each local, no two alike in one block nor equal to a loop variable."""
-    variables = {s.variable.name for s in walk_statements(statements) if isinstance(s, For)}
+def local_names(kernel: Kernel) -> dict[Local, str]:
+    """A name for each local, no two alike in one block nor that of a loop variable or a buffer."""
+    others = {buffer.name for buffer in kernel.parameters}
+    for statement in walk_statements(kernel.body):
+        if isinstance(statement, For):
+            others.add(statement.variable.name)
+        elif isinstance(statement, Alloc):
+            others.add(statement.buffer.name)
     names: dict[Local, str] = {}
-    blocks: list[Sequence[Statement]] = [statements]
+    blocks: list[Sequence[Statement]] = [kernel.body]
     while blocks:
-        block, taken = blocks.pop(), set(variables)
+        block, taken = blocks.pop(), set(others)
         for statement in block:
             if isinstance(statement, Let):
                 names[statement.local] = _unused(statement.local.name, taken)

@@ -57,7 +57,7 @@ def _typed(buffer: Buffer) -> str:
 
 class _Lines:
     def __init__(self, kernel: Kernel):
-        names = local_names(kernel.body)
+        names = local_names(kernel)
         self.names: Mapping[Local, str] = names
         self.node_texts = {**NODE_TEXTS, Local: lambda node, parts: Text(names[node], ATOM)}
         self.taken = {*names.values(), *(buffer.name for buffer in kernel.parameters)}

@@ -77,7 +77,7 @@ class _Scope:
         name = node.variable.name
         self.check(name not in variables, f"two loops around one another are named {name}")
         self.check(node.variable.extent > 0, f"the loop over {name} has no steps")
-        alone = outermost and len(self.kernel.body) == 1
+        alone = outermost and node is self.kernel.parallel
         self.check(
             alone or node.kind is not LoopKind.PARALLEL,
             f"the parallel loop {name} is not outermost",

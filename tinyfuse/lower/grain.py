@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyfuse.loops.ir import For, LoopKind, Statement
+from tinyfuse.loops.ir import Statement, parallel_loop
 
 # Work, in additions, below which handing steps to another thread costs more than it saves: a few
 # microseconds of vector code, against about one for the hand-over.
@@ -16,8 +16,8 @@ def grain(body: Sequence[Statement], work: int) -> int:
 
     work: of the whole kernel, in additions.
     """
-    loop = body[0] if len(body) == 1 else None
-    if not isinstance(loop, For) or loop.kind is not LoopKind.PARALLEL:
+    loop = parallel_loop(body)
+    if loop is None:
         return 1
     extent = loop.variable.extent
     return max(1, min(extent, MIN_WORK * extent // max(1, work)))

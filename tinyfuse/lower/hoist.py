@@ -11,7 +11,6 @@ from tinyfuse.loops.ir import (
     If,
     Let,
     Local,
-    LoopKind,
     Statement,
     Store,
     walk_statements,
@@ -21,7 +20,7 @@ from tinyfuse.stage.expr import Load, walk
 
 
 def hoist(statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Move each invariant `Let` out of as many loops as possible; parallel loops keep theirs."""
+    """Move each invariant `Let` out of as many loops as possible."""
     return tuple(moved for statement in statements for moved in _hoisted(statement))
 
 
@@ -33,8 +32,6 @@ def _hoisted(node: Statement) -> list[Statement]:
     if not isinstance(node, For):
         return [node]
     body = hoist(node.body)
-    if node.kind is LoopKind.PARALLEL:
-        return [For(node.variable, node.kind, body)]
     written = {s.buffer for s in walk_statements(body) if isinstance(s, Store)}
     outside: list[Statement] = []
     inside: list[Statement] = []

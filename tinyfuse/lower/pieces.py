@@ -8,12 +8,9 @@ from itertools import pairwise
 
 from tinyfuse.loops.ir import Alloc, Block, For, If, LoopKind, Statement
 from tinyfuse.lower.bounds import Range
-from tinyfuse.schedule.schedule import Loop
+from tinyfuse.schedule.schedule import MAX_PIECES, Loop
 from tinyfuse.stage.expr import IndexTest
 from tinyfuse.stage.index import Affine, Axis, affine
-
-# A loop whose tests change more often than this is not cut: its tests run.
-MAX_PIECES = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import plans
-from tinyfuse.schedule.schedule import Schedule, Site
+from tinyfuse.schedule.schedule import MAX_PIECES, Schedule, Site
 from tinyfuse.stage.expr import IndexTest, Load, Op, walk
-from tinyfuse.stage.index import Affine, Axis, flat_index
+from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
 
 # Operations of inlined stages that one stage may take in: the C compiler's time grows faster than
 # the length of a loop's body.
 OPERATION_BUDGET = 200
-# Operations that may move behind an index test, where nothing can be named and reused.
+# Operations that may move behind a test that runs, where nothing can be named and reused.
 GUARDED_BUDGET = 16
 # What a repeated computation may cost, in additions, before storing the result is better.
 CHEAP = 1
@@ -37,65 +38,78 @@ def default_schedule(
     fuse: False stores every stage; only the parts of one reduction stay together.
     """
     planner = _Planner(stages, machine, fuse)
-    decisions = tuple(planner.decide(stage) for stage in stages.stages)
-    return Schedule(stages, plans(stages, planner.inlined, planner.sites, machine)), decisions
+    decisions = [planner.decide(stage) for stage in reversed(stages.stages)]
+    return Schedule(stages, plans(stages, planner.inlined, planner.sites, machine)), tuple(
+        reversed(decisions)
+    )
+
+
+Indices = tuple[Affine, ...]
 
 
 @dataclass(slots=True)
 class _Use:
-    """How one stage reads another: at which indices, and whether behind the test of an edge."""
+    """Where a stored stage reads an element, in terms of its axes, through what is inlined into it.
+
+    guarded: operations on the way that stand behind a test that will run; 0 without one.
+    """
 
     reader: Stage
-    guarded: bool
-    indices: dict[tuple[Affine, ...], None] = field(default_factory=dict)
+    indices: Indices
+    guarded: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What computing one element takes, with all that is inlined.
-
-    operations: how many. cost: in additions, of the stage's own. loads: of stored stages.
-    """
+    """What a stage's own expression holds. cost: in additions."""
 
     operations: int
     cost: int
-    loads: dict[tuple[Stage, tuple[Affine, ...]], None]
+    tests: tuple[IndexTest, ...]
+    loads: tuple[Load, ...]
 
 
 class _Planner:
+    """Decides from the outputs backwards, so that for each stage the stored readers are known."""
+
     def __init__(self, stages: Stages, machine: Machine, fuse: bool):
         self.machine, self.fuse = machine, fuse
         self.outputs = set(stages.outputs)
-        self.uses = _uses(stages)
-        self.content: dict[Stage, _Content] = {}
+        self.content = {stage: _content(stage) for stage in stages.stages}
+        self.readers: dict[Stage, list[Stage]] = {}
+        self.uses: dict[Stage, dict[tuple[Stage, Indices], _Use]] = {}
+        self.operations: dict[Stage, int] = {}  # of a stored stage, with what is inlined into it
         self.inlined: set[Stage] = set()
         self.sites: dict[Stage, Site] = {}
 
     def decide(self, stage: Stage) -> Decision:
-        """Decide on one stage; its producers are decided already."""
-        self.content[stage] = self._content_of(stage)
-        uses = self.uses.get(stage, [])
+        """Decide on one stage; its readers are decided already."""
+        uses = list(self.uses.get(stage, {}).values())
         action, reason = self._action(stage, uses)
+        own = self.content[stage].operations
         if action == INLINE:
             self.inlined.add(stage)
-        return Decision(stage.name, tuple(use.reader.name for use in uses), action, reason)
+            self.operations[uses[0].reader] += own * len(uses)
+        else:
+            self.operations[stage] = own
+            uses = [_Use(stage, tuple(map(affine, stage.axes)), 0)]
+        self._pass_on(stage, uses)
+        names = tuple(reader.name for reader in reversed(self.readers.get(stage, [])))
+        return Decision(stage.name, names, action, reason)
 
-    def _content_of(self, stage: Stage) -> _Content:
-        assert stage.body is not None
-        nodes = walk(stage.body)
-        operations = sum(bool(node.parts) for node in nodes)
-        cost = sum(_cost(node.name) for node in nodes if isinstance(node, Op))
-        loads: dict[tuple[Stage, tuple[Affine, ...]], None] = {}
-        for load in (node for node in nodes if isinstance(node, Load)):
-            if load.source in self.inlined:
-                inner = self.content[load.source]
-                operations += inner.operations
-                values = dict(zip(load.source.axes, load.indices, strict=True))
-                for source, indices in inner.loads:
-                    loads[source, tuple([index.substitute(values) for index in indices])] = None
-            else:
-                loads[load.source, load.indices] = None
-        return _Content(operations, cost, loads)
+    def _pass_on(self, stage: Stage, uses: list[_Use]) -> None:
+        """Tell the producers where they are read, now that it is known where this stage is."""
+        content = self.content[stage]
+        for source in dict.fromkeys(load.source for load in content.loads):
+            self.readers.setdefault(source, []).append(stage)
+        for use in uses:
+            values = dict(zip(stage.axes, use.indices, strict=True))
+            behind = use.guarded or not _decidable(content.tests, values)
+            guarded = use.guarded + content.operations if behind else 0
+            for load in content.loads:
+                indices = tuple([index.substitute(values) for index in load.indices])
+                known = self.uses.setdefault(load.source, {})
+                known.setdefault((use.reader, indices), _Use(use.reader, indices, guarded))
 
     def _action(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
         if stage in self.outputs:
@@ -103,69 +117,75 @@ class _Planner:
         if not uses:
             return STORE, "nothing reads it"
         if uses[0].reader.order is not Order.SERIAL:
-            return self._part_of_reduction(stage, uses[0].reader)
+            return self._part_of_reduction(stage, uses[0])
         if not self.fuse:
             return STORE, "fusion is off"
         if stage.reduce_axes:
             return STORE, "it is a reduction"
-        if len(uses) > 1:
-            return STORE, f"{len(uses)} stages read it"
-        return self._into_reader(stage, uses[0])
+        readers = dict.fromkeys(use.reader for use in uses)
+        if len(readers) > 1:
+            return STORE, f"{' and '.join(_named(readers))} read it"
+        return self._into_reader(stage, uses)
 
-    def _into_reader(self, stage: Stage, use: _Use) -> tuple[str, str]:
-        content = self.content[stage]
-        if content.operations >= OPERATION_BUDGET:
-            return STORE, f"its reader would do more than {OPERATION_BUDGET} operations"
-        if use.guarded and content.operations > GUARDED_BUDGET:
-            return STORE, f"{content.operations} operations would stand behind the test of an edge"
-        if self._divides(stage, use):
-            return STORE, "its reader would divide to find each element"
-        repeats = _repeats(stage, use)
+    def _into_reader(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
+        content, reader = self.content[stage], uses[0].reader
+        if self.operations[reader] + content.operations * len(uses) > OPERATION_BUDGET:
+            return STORE, f"{reader.name} would do more than {OPERATION_BUDGET} operations"
+        guarded = max(use.guarded for use in uses)
+        if guarded and guarded + content.operations > GUARDED_BUDGET:
+            return STORE, f"more than {GUARDED_BUDGET} operations would stand behind a test"
+        if reader.reduce_axes and any(_divides(stage, content, use) for use in uses):
+            return STORE, f"{reader.name} would divide to find each element"
+        repeats = _repeats(stage, uses)
         if repeats > 1 and content.cost > CHEAP:
-            return STORE, f"it would be computed {repeats} times over"
-        return INLINE, "its reader takes each element as it is computed"
+            return STORE, f"{reader.name} would compute it {repeats} times over"
+        return INLINE, f"{reader.name} takes each element as it is computed"
 
-    def _divides(self, stage: Stage, use: _Use) -> bool:
-        """Whether a reduction's innermost loop would have to divide for the addresses it reads."""
-        if not use.reader.reduce_axes:
-            return False
-        for indices in use.indices:
-            values = dict(zip(stage.axes, indices, strict=True))
-            for source, inner in self.content[stage].loads:
-                flat = flat_index([index.substitute(values) for index in inner], source.shape)
-                if any(not isinstance(term, Axis) for term, _ in flat.terms):
-                    return True
-        return False
-
-    def _part_of_reduction(self, stage: Stage, tree: Stage) -> tuple[str, str]:
+    def _part_of_reduction(self, stage: Stage, use: _Use) -> tuple[str, str]:
         """Lanes and blocks go where they are combined, if they lie side by side and fit a stack."""
+        tree = use.reader
         length = tree.reduce_axes[0].extent
-        last = next(iter(self.uses[stage][0].indices))[-1]
-        together = last.coefficient(tree.reduce_axes[0]) == 1
+        together = use.indices[-1].coefficient(tree.reduce_axes[0]) == 1
         fits = length * stage.dtype.itemsize <= STACK_LIMIT
         lanes = tree.order is Order.HALVING
         rows = math.prod(tree.shape)
         if together and fits and (lanes or rows >= ROWS_PER_CORE * self.machine.cores):
             self.sites[stage] = Site(tree, None)
-            return COMPUTE_AT, f"its {length} values are combined where they are computed"
+            return COMPUTE_AT, f"{tree.name} combines its {length} values as they are computed"
         return STORE, "threads share its blocks"
 
 
-def _uses(stages: Stages) -> dict[Stage, list[_Use]]:
-    """For every stage its readers, in order of the program."""
-    uses: dict[Stage, list[_Use]] = {}
-    for reader in stages.stages:
-        assert reader.body is not None
-        nodes = walk(reader.body)
-        guarded = any(isinstance(node, IndexTest) for node in nodes)
-        mine: dict[Stage, _Use] = {}
-        for load in (node for node in nodes if isinstance(node, Load)):
-            use = mine.get(load.source)
-            if use is None:
-                use = mine[load.source] = _Use(reader, guarded)
-                uses.setdefault(load.source, []).append(use)
-            use.indices[load.indices] = None
-    return uses
+def _named(stages: Iterable[Stage]) -> list[str]:
+    names = [stage.name for stage in stages]
+    return names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} others"]
+
+
+def _content(stage: Stage) -> _Content:
+    assert stage.body is not None
+    nodes = walk(stage.body)
+    return _Content(
+        sum(bool(node.parts) for node in nodes),
+        sum(_cost(node.name) for node in nodes if isinstance(node, Op)),
+        tuple(node for node in nodes if isinstance(node, IndexTest)),
+        tuple(node for node in nodes if isinstance(node, Load)),
+    )
+
+
+def _decidable(tests: tuple[IndexTest, ...], values: Mapping[Axis, Affine]) -> bool:
+    """Whether loops can be cut where the tests change, so that none is left to run."""
+    return len(tests) < MAX_PIECES and all(
+        isinstance(term, Axis) for test in tests for term, _ in test.index.substitute(values).terms
+    )
+
+
+def _divides(stage: Stage, content: _Content, use: _Use) -> bool:
+    """Whether the reader would have to divide for the addresses or tests of the expression."""
+    values = dict(zip(stage.axes, use.indices, strict=True))
+    found = [test.index.substitute(values) for test in content.tests]
+    for load in content.loads:
+        indices = [index.substitute(values) for index in load.indices]
+        found.append(flat_index(indices, load.source.shape))
+    return any(not isinstance(term, Axis) for index in found for term, _ in index.terms)
 
 
 def _cost(name: str) -> int:
@@ -174,16 +194,16 @@ def _cost(name: str) -> int:
     return SCALAR_OPS[name].cost if name in SCALAR_OPS else 1
 
 
-def _repeats(stage: Stage, use: _Use) -> int:
+def _repeats(stage: Stage, uses: list[_Use]) -> int:
     """How often each element would be computed if the stage moved into its reader.
 
     An element that depends on outer loops only is named in front of the inner ones.
     """
-    reader = use.reader
+    reader = uses[0].reader
     order = [axis for axis in (*reader.axes, *reader.reduce_axes) if axis.extent > 1]
     total = 0
-    for indices in use.indices:
-        used = {axis for index in indices for axis in index.axes()}
+    for use in uses:
+        used = {axis for index in use.indices for axis in index.axes()}
         depth = max((place + 1 for place, axis in enumerate(order) if axis in used), default=0)
         total += math.prod([axis.extent for axis in order[:depth]])
-    return -(-total // max(1, math.prod(stage.shape)))
+    return round(total / max(1, math.prod(stage.shape)))

@@ -16,6 +16,8 @@ from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Stage, Stages
 
 MOST_UNROLLED = 64  # steps
+# A loop over which index tests change more often than this is not cut: its tests run.
+MAX_PIECES = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,10 +134,11 @@ def _fits(first: Sequence[int], second: Sequence[int], axis: int) -> bool:
 
 def pad(scope: Scope) -> Expression:
     x = scope.array(_has_axes)
-    rank = scope.values[x].ndim
+    rank, kind = scope.values[x].ndim, scope.values[x].dtype.kind
     widths = tuple((scope.choices.below(3), scope.choices.below(3)) for _ in range(rank))
     text = scope.choices.choose(("1", str(widths)))
-    fill = scope.choices.choose(("", ", constant_values=2", ", constant_values=-1.5"))
+    fills = ("", ", constant_values=2", ", constant_values=-1.5")
+    fill = scope.choices.choose(fills[:2] if kind == "u" else fills)  # what C leaves undefined
     return call(f"np.pad({{0}}, {text}{fill})", x)
 
 

@@ -5,7 +5,7 @@ typedef struct tf_pool tf_pool;
 static void transposed_sum_out(const double *restrict x, const double *restrict y, double *restrict out) {
   for (long i = 0; i < 2; i++)
     for (long j = 0; j < 4; j++)
-      out[4 * i + j] = x[12 * ((-j + 1) % 2) + 2 * i + (-j + 1) / 2 + 9] + y[12 * i - 3 * j + 11];
+      out[4 * i + j] = x[12 * ((-j + 3) % 2) + 2 * i + (-j + 3) / 2 + 8] + y[12 * i - 3 * j + 11];
 }
 
 int transposed_sum(void *const *arrays, void *scratch, const tf_pool *pool) {
