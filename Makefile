@@ -31,4 +31,4 @@ thorough: # hours of random programs; goes on where it was stopped
 	@.venv/bin/python -m tests.thorough
 
 clean:
-	rm -rf .venv build dist out .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist photo-output .hypothesis .mypy_cache .pytest_cache .ruff_cache

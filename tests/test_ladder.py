@@ -144,7 +144,7 @@ def test_sanitized_programs(tmp_path: Path):
 def test_a_thorough_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.CaptureFixture):
     state = tmp_path / "state.json"
     for count in ("2", "5"):
-        assert thorough.main([str(state), "--count", programs, "--jobs", "1"]) == 0
+        assert thorough.main([str(state), "--programs", count, "--jobs", "1"]) == 0
     done, report = thorough.load_state(state)
     assert (done, report.climbed["trace"], report.climbed["fused C"]) == (5, 5, 5)
     assert capsys.readouterr().out.count("5 of 5, 0 failures") == 1

@@ -211,7 +211,7 @@ class Compiled:
             lowered.plan,
             self._entry,
             lowered.scratch_bytes,
-            lowered.options.threads,
+            lowered.options.threads if lowered.loops.shares_work else 1,
         )
         site = Site(places, len(call.values), swapped, copied)
         return Executable(program, site, lowered.traced.signature)

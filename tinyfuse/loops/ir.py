@@ -161,6 +161,12 @@ class Loops:
     scratch: tuple[tuple[Buffer, int], ...] = ()
     scratch_bytes: int = 0
 
+    @property
+    def shares_work(self) -> bool:
+        """Whether any kernel has enough steps for a second thread."""
+        loops = [(kernel.parallel, kernel.grain) for kernel in self.kernels]
+        return any(loop is not None and loop.variable.extent > grain for loop, grain in loops)
+
 
 def parallel_loop(body: Sequence[Statement]) -> For | None:
     """The parallel loop that a kernel's body is, but for scalars named before it."""

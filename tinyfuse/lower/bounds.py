@@ -30,6 +30,8 @@ class Range:
         low, high = self.base.interval()
         if low >= 0 and high + self.extent <= axis.extent:
             return self
+        if not axis.extent:
+            return whole(axis)
         if self.base.is_constant:
             start = min(max(0, low), axis.extent - 1)  # never empty: a buffer has an element
             return Range(affine(start), max(1, min(axis.extent, low + self.extent) - start))

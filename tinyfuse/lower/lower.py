@@ -256,6 +256,7 @@ class _Lowering:
         loop, rest = loops[0], loops[1:]
         mark = len(self.names.active)
         pieces = self._pieces(stage, loop, ranges, bare)
+        shared = self._shared_counter(loop, pieces)
         bodies = []
         for piece in pieces:
             inner = {**ranges, loop.axis: piece.range}
@@ -267,7 +268,15 @@ class _Lowering:
                 self.loop_stack.pop()
             bodies.append(body)
         del self.names.active[mark:]
-        return assembled(loop, pieces, bodies)
+        return assembled(loop, shared, pieces, bodies)
+
+    def _shared_counter(self, loop: Loop, pieces: Sequence[Piece]) -> Axis | None:
+        """The counter of a parallel loop of which threads share several different pieces."""
+        if loop.kind is not LoopKind.PARALLEL or len(pieces) < 2:
+            return None
+        name = next((piece.variable.name for piece in pieces if piece.variable), "")
+        first = pieces[0].first
+        return Axis(name or self.names.fresh(loop.axis.name), pieces[-1].stop - first, first)
 
     def _pieces(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[Piece]:
         """Cut a loop into runs of steps of one extent, with every test decided that can be."""
@@ -319,6 +328,8 @@ class _Lowering:
             if site and site.loop == loop:
                 region = self._region(producer, stage, ranges)
                 buffer = self._store_region(producer, Scope.STACK, region)
+                if not buffer.size:
+                    continue
                 if buffer.nbytes > STACK_LIMIT:
                     raise ScheduleError(
                         f"compute_at({producer.name}, {stage.name}): {buffer.nbytes} bytes are more"

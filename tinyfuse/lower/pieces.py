@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tinyfuse.loops.ir import Alloc, Block, For, If, LoopKind, Statement
+from tinyfuse.loops.ir import Alloc, Block, For, If, Statement
 from tinyfuse.lower.bounds import Range
 from tinyfuse.schedule.schedule import MAX_PIECES, Loop
 from tinyfuse.stage.expr import IndexTest
@@ -57,14 +57,17 @@ def choices(position: Affine, cuts: Sequence[int]) -> list[Piece]:
     ]
 
 
-def assembled(loop: Loop, pieces: list[Piece], bodies: list[list[Statement]]) -> list[Statement]:
-    """The statements of all pieces, each in the loop or behind the test that it needs."""
+def assembled(
+    loop: Loop, shared: Axis | None, pieces: list[Piece], bodies: list[list[Statement]]
+) -> list[Statement]:
+    """The statements of all pieces, each in the loop or behind the test that it needs.
+
+    shared: the counter of one loop that runs them all, so that threads can share them.
+    """
     if pieces and pieces[0].test:
         return _choice(affine(pieces[0].test), pieces, bodies)
-    if loop.kind is LoopKind.PARALLEL and len(pieces) > 1:  # threads share all pieces
-        name = next((piece.variable.name for piece in pieces if piece.variable), loop.axis.name)
-        variable = Axis(name, pieces[-1].stop - pieces[0].first, pieces[0].first)
-        return [For(variable, loop.kind, tuple(_choice(affine(variable), pieces, bodies)))]
+    if shared:
+        return [For(shared, loop.kind, tuple(_choice(affine(shared), pieces, bodies)))]
     statements: list[Statement] = []
     for piece, body in zip(pieces, bodies, strict=True):
         if piece.variable and body:

@@ -10,10 +10,9 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.graph import primitives as p
-from tinyfuse.graph.ir import Literal
+from tinyfuse.graph.ir import Atom, Literal
 from tinyfuse.trace.axes import normalize_axis_tuple
 from tinyfuse.trace.builder import active
-from tinyfuse.trace.creation import is_number
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.operations import (
     broadcast,
@@ -67,39 +66,37 @@ def _pad_widths(pad_width: Any, ndim: int) -> list[Width]:
 def _pad_constant(x: Tracer, widths: list[Width], constant_values: Any = 0) -> Tracer:
     if not any(map(any, widths)):
         return copy(x)
-    if type(constant_values) in (Tracer, TracedFloat) or is_number(constant_values):
-        return _padded(x, widths, constant_values)
-    values = np.broadcast_to(np.asarray(constant_values), (x.ndim, 2))
-    if (values == values.flat[0]).all():
-        return _padded(x, widths, values.flat[0])
-    for axis, (width, (before, after)) in enumerate(zip(widths, values, strict=True)):
+    if type(constant_values) in (Tracer, TracedFloat):
+        return _padded(x, widths, reshape(cast(traced(constant_values), x.dtype), ())._atom)
+    fills = _fills(x, constant_values)
+    if len({fill.tobytes() for pair in fills for fill in pair}) < 2:
+        return _padded(x, widths, fills[0][0])
+    for axis, (width, (before, after)) in enumerate(zip(widths, fills, strict=True)):
         x = _padded(x, _only(axis, (width[0], 0), x.ndim), before)
         x = _padded(x, _only(axis, (0, width[1]), x.ndim), after)
     return x
+
+
+def _fills(x: Tracer, constant_values: Any) -> list[tuple[np.generic, np.generic]]:
+    """What numpy fills in before and after along each axis: looked up in a small array it pads."""
+    with np.errstate(all="ignore"):
+        padded = np.pad(np.zeros((1,) * x.ndim, x.dtype), 1, constant_values=constant_values)
+    middle = (1,) * x.ndim
+    places = [(middle[:axis], middle[axis + 1 :]) for axis in range(x.ndim)]
+    return [(padded[(*low, 0, *high)], padded[(*low, 2, *high)]) for low, high in places]
 
 
 def _only(axis: int, width: Width, ndim: int) -> list[Width]:
     return [width if at == axis else (0, 0) for at in range(ndim)]
 
 
-def _padded(x: Tracer, widths: list[Width], fill: Any) -> Tracer:
+def _padded(x: Tracer, widths: list[Width], fill: Atom | np.generic) -> Tracer:
     if not any(map(any, widths)):
         return x
-    if is_number(fill):
-        value: Any = Literal(_assigned(fill, x.dtype))
-    else:
-        value = reshape(cast(traced(fill), x.dtype), ())._atom
+    value = Literal(fill) if isinstance(fill, np.generic) else fill
     before, after = zip(*widths, strict=True)
     builder = active()
     return Tracer(builder, builder.emit(p.pad, x._atom, value, before=before, after=after))
-
-
-def _assigned(value: Any, dtype: np.dtype) -> np.generic:
-    """A number as numpy assigns it to an element of an array."""
-    element = np.empty(1, dtype)
-    element[0] = value
-    number: np.generic = element[0]
-    return number
 
 
 def _pad_from_inside(x: Tracer, axis: int, width: Width, mode: str) -> Tracer:

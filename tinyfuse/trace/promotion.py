@@ -68,3 +68,13 @@ def _unsupported(ufunc: np.ufunc, kinds: tuple[OperandKind, ...], dtype: np.dtyp
         f"np.{ufunc.__name__} of {given} computes in {dtype}, which tinyfuse does not support: "
         "convert the operand first, as in x.astype(np.float32)"
     )
+
+
+def converted_number(value: Any, dtype: np.dtype) -> np.generic:
+    """A number as np.pad and np.where convert it: through an array, wrapped where out of range."""
+    array = np.asarray(value)
+    if array.dtype == object:  # too large for any integer dtype: numpy's error
+        return dtype.type(value)
+    with np.errstate(over="ignore", invalid="ignore"):
+        number: np.generic = array.astype(dtype)[()]
+    return number

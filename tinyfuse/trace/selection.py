@@ -23,7 +23,7 @@ from tinyfuse.trace.operations import (
     to_bool,
     traced,
 )
-from tinyfuse.trace.promotion import resolve
+from tinyfuse.trace.promotion import converted_number, resolve
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 
@@ -109,8 +109,7 @@ def _promoting(value: Any) -> Any:
 
 def _converted(value: Any, dtype: np.dtype) -> Tracer:
     if type(value) in (int, float, bool):
-        with np.errstate(over="ignore"):
-            return Tracer(active(), Literal(dtype.type(value)))
+        return Tracer(active(), Literal(converted_number(value, dtype)))
     return cast(traced(value), dtype)
 
 
