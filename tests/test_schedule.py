@@ -128,8 +128,8 @@ def refused(
             lambda s, p: s.parallel(p.stages[0], p.stages[0].reduce_axes[0]),
             product,
             (
-                "parallel(matmul, k): only the outermost loop over independent elements can be shared"
-                " by threads"
+                "parallel(matmul, k): only the outermost loop over independent elements can be"
+                " shared by threads"
             ),
         ),
         (
@@ -164,8 +164,8 @@ def refused(
             ),
             long_sum,
             (
-                "compute_at(out_blocks): out_blocks is computed at out inside its rounds, which combine"
-                " it in place"
+                "compute_at(out_blocks): out_blocks is computed at out inside its rounds, which"
+                " combine it in place"
             ),
         ),
     ],

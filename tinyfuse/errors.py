@@ -331,15 +331,15 @@ class CompilationError(TinyfuseError):
     """The C compiler failed on the C of a function, or what it made cannot be loaded.
 
     The message has the compiler's words, the line of C that they are about, and the place where the
-    C was kept. Likely causes are a compiler that is old (tinyfuse needs C11 with the vector types of
-    gcc and clang), half installed (`cannot find -lm`, no `as`: `apt install gcc libc6-dev`) or asked
-    for what it does not know::
+    C was kept. Likely causes are a compiler that is old (tinyfuse needs C11 with the vector types
+    of gcc and clang), half installed (`cannot find -lm`, no `as`: `apt install gcc libc6-dev`) or
+    asked for what it does not know::
 
         $ CC='gcc -march=pentium9' python program.py
         CompilationError: gcc failed on the C of softmax (exit status 1).
 
-    Try another compiler through CC. If a current one refuses the C, tinyfuse is wrong: please report
-    it together with the file that was kept.
+    Try another compiler through CC. If a current one refuses the C, tinyfuse is wrong: please
+    report it together with the file that was kept.
     """
 
 
@@ -358,8 +358,8 @@ class ThreadCountError(TinyfuseError, ValueError):
 class CacheError(TinyfuseError):
     """The directory for compiled code cannot be used, or its settings make no sense.
 
-    Code from that directory runs in the user's processes, so it has to belong to that user and nobody
-    else may write into it::
+    Code from that directory runs in the user's processes, so it has to belong to that user and
+    nobody else may write into it::
 
         $ TINYFUSE_CACHE_DIR=/tmp/shared python program.py
         CacheError: other users can write into the cache directory /tmp/shared (mode 0777), …
@@ -386,8 +386,8 @@ class ArgumentError(TinyfuseError, TypeError):
     """An argument of a jitted function is nothing that a program can be compiled for.
 
     Arrays, numbers, strings and other hashable values are, and tuples, lists, dicts and objects of
-    them. Python's complex numbers, subclasses of `ndarray` with a meaning of their own (`np.matrix`,
-    masked arrays), sets and other unhashable objects are not::
+    them. Python's complex numbers, subclasses of `ndarray` with a meaning of their own
+    (`np.matrix`, masked arrays), sets and other unhashable objects are not::
 
         f(np.ma.array(x, mask=m))    # ArgumentError: argument x: a MaskedArray ...
 

@@ -21,9 +21,9 @@ one is left; an odd last one goes to the next round unchanged.
 Which order, where only axes of a size other than 1 count:
 
 - contract: one step over all contracted labels (in their order in `lhs`); each link is
-  `fma(a, b, chain)`, combinations are additions. `Lanes(64, 1024)` for dot products and matrix-vector
-  products along the last axis: where one operand's labels are among the other's, and the contracted
-  labels are the last axes of both, in one order. Else `Chain(4096)`.
+  `fma(a, b, chain)`, combinations are additions. `Lanes(64, 1024)` for dot products and
+  matrix-vector products along the last axis: where one operand's labels are among the other's, and
+  the contracted labels are the last axes of both, in one order. Else `Chain(4096)`.
 - sum, prod of an array that varies along no more axes than its leaves do only together: one step
   over all reduced axes, `Chain(4096)`. Precisely: where no leaf of the reduced array is indexed by
   all axes of that array. See `leaf_axes`.

@@ -93,7 +93,7 @@ class Op(Expr):
     dtype: np.dtype
 
     @property
-    def parts(self) -> tuple[Expr, ...]:  # type: ignore[override]
+    def parts(self) -> tuple[Expr, ...]:
         return self.operands
 
 
@@ -105,7 +105,7 @@ class Cast(Expr):
     dtype: np.dtype
 
     @property
-    def parts(self) -> tuple[Expr, ...]:  # type: ignore[override]
+    def parts(self) -> tuple[Expr, ...]:
         return (self.operand,)
 
 
@@ -151,7 +151,7 @@ def rewrite(
             new[id(node)] = leaf(node)
             continue
         replaced = tuple([new[id(part)] for part in parts])
-        same = all([a is b for a, b in zip(parts, replaced, strict=True)])
+        same = all(a is b for a, b in zip(parts, replaced, strict=True))
         result = node if same else _rebuilt(node, replaced)
         new[id(node)] = call(result) if call else result
     return new[id(root)]

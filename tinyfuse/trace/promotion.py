@@ -72,9 +72,11 @@ def _unsupported(ufunc: np.ufunc, kinds: tuple[OperandKind, ...], dtype: np.dtyp
 
 def converted_number(value: Any, dtype: np.dtype) -> np.generic:
     """A number as np.pad and np.where convert it: through an array, wrapped where out of range."""
-    array = np.asarray(value)
-    if array.dtype == object:  # too large for any integer dtype: numpy's error
-        return dtype.type(value)
-    with np.errstate(over="ignore", invalid="ignore"):
-        number: np.generic = array.astype(dtype)[()]
+    array: np.ndarray = np.asarray(value)
+    number: np.generic = dtype.type(value) if array.dtype == object else _first(array, dtype)
     return number
+
+
+def _first(array: np.ndarray, dtype: np.dtype) -> Any:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(dtype)[()]
