@@ -138,7 +138,7 @@ def test_loops_compute_what_the_stages_say(program: Any, fuse: bool) -> None:
         (softmax, 4, 4),  # max, e, sum, the quotient: e has two readers
         (long_sum, 2, 3),  # blocks with the squares in them, then their tree
         (column_sum, 2, 2),
-        (padded, 2, 3),
+        (padded, 3, 3),  # the padding is read in two places, so it is stored
         (joined, 2, 4),
         (product, 2, 3),
         (transposed, 2, 2),

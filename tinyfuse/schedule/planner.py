@@ -20,7 +20,7 @@ from tinyfuse.stage.ir import Order, Stage, Stages
 OPERATION_BUDGET = 200
 # Operations that may move behind a test that runs, where nothing can be named and reused.
 GUARDED_BUDGET = 16
-# What a repeated computation may cost, in additions, before storing the result is better.
+# What computing an element again may cost, in additions, before storing the result is better.
 CHEAP = 1
 # Bytes of a stage's region that may lie on the stack inside a kernel.
 STACK_LIMIT = 1 << 15
@@ -136,8 +136,10 @@ class _Planner:
             return STORE, f"more than {GUARDED_BUDGET} operations would stand behind a test"
         if reader.reduce_axes and any(_divides(stage, content, use) for use in uses):
             return STORE, f"{reader.name} would divide to find each element"
+        if content.tests and len(uses) > 1:
+            return STORE, f"{reader.name} would test for its edges in {len(uses)} places"
         repeats = _repeats(stage, uses)
-        if repeats > 1 and content.cost > CHEAP:
+        if content.cost * (repeats - 1) > CHEAP:
             return STORE, f"{reader.name} would compute it {repeats} times over"
         return INLINE, f"{reader.name} takes each element as it is computed"
 
