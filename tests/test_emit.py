@@ -16,7 +16,10 @@ from tests.test_lower import PROGRAMS, column_sum, lowered, padded, softmax, sta
 from tinyfuse.emit.c import CModule, emit_c, emit_c_many
 from tinyfuse.emit.comments import count_text, safe, size_text
 from tinyfuse.graph.ir import Literal
+from tinyfuse.lower.lower import lower
+from tinyfuse.machine import REFERENCE
 from tinyfuse.runtime.toolchain import find_compiler
+from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.build import build_stages
 
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fwrapv")
@@ -166,3 +169,24 @@ def test_sizes_read_as_a_person_says_them() -> None:
 @pytest.mark.parametrize("program", [softmax, column_sum])
 def test_the_same_program_gives_the_same_text(program: Any) -> None:
     assert module_of(program).text == module_of(program).text
+
+
+def test_a_local_is_not_hidden_by_one_of_the_same_name_further_in() -> None:
+    build = GraphBuilder("squared")
+    x = build.input("x", 3, 4)
+    row = build.op("exp", build.input("row", 3), name="t")
+    cell = build.op("sqrt", x, name="t")
+    wide = build.broadcast(build.reshape(row, 3, 1), 3, 4)
+    stages = build_stages(build.graph(build.op("multiply", wide, cell)))
+    schedule = Schedule(stages)
+    for stage in stages.stages[:-1]:
+        schedule = schedule.inline(stage)
+    schedule = schedule.unroll(stages.stages[-1], stages.stages[-1].axes[0])
+    text = emit_c(lower(schedule, REFERENCE)).text
+    assert (
+        "  const float t_1 = expf(row[1]);\n"
+        "  for (long j = 0; j < 4; j++) {\n"
+        "    const float t_1_1 = __builtin_sqrtf(x[j + 4]);\n"
+        "    out[j + 4] = t_1 * t_1_1;\n"
+        "  }\n"
+    ) in text

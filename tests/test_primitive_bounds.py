@@ -164,6 +164,25 @@ def test_contractions(dtype: np.dtype, length: int):
     within(Case(lambda x, y: np.dot(x, y[0]), [x, y], "dot"), terms[:, 0], length)
 
 
+SUBSCRIPTS = ["ij,jk->ik", "bij,bjk->bik", "ij,ij->", "i,j->ij", "ij,ij->ji", "ijk,k->ji", "ij,k->"]
+
+
+@pytest.mark.parametrize("dtype", FLOATING, ids=str)
+@pytest.mark.parametrize("subscripts", SUBSCRIPTS)
+def test_einsum_is_numpys(dtype: np.dtype, subscripts: str):
+    """The plain function and the graph under both numerics: composed otherwise than numpy does."""
+    random, extents = np.random.default_rng(4), {"b": 2, "i": 3, "j": 70, "k": 5}
+    operands = subscripts.split("->")[0].split(",")
+    shapes = [[extents[label] for label in labels] for labels in operands]
+    x, y = (random.standard_normal(shape).astype(dtype) for shape in shapes)
+    terms = np.einsum(subscripts, np.abs(x).astype(np.float64), np.abs(y).astype(np.float64))
+    case = Case(lambda x, y: np.einsum(subscripts, x, y), [x, y], subscripts)
+    within(case, terms, 70)
+    (plain,), (traced,) = case.expected, case.traced()
+    assert (type(plain), plain.shape, plain.dtype) == (type(traced), traced.shape, traced.dtype)
+    assert (np.abs(plain - traced) <= 10 * np.finfo(dtype).eps * terms).all()
+
+
 @pytest.mark.parametrize("dtype", FLOATING, ids=str)
 def test_products(dtype: np.dtype):
     x = 1 + np.random.default_rng(3).standard_normal((4, 1500)).astype(dtype) / 100

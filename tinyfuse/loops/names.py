@@ -8,7 +8,8 @@ from tinyfuse.loops.ir import Alloc, Block, For, If, Kernel, Let, Local, Stateme
 
 
 def local_names(kernel: Kernel) -> dict[Local, str]:
-    """A name for each local, no two alike in one block nor that of a loop variable or a buffer."""
+    """A name for each local, none of them that of a loop variable, a buffer, or another local in
+    the same block or in one around it: a statement may use all of these."""
     others = {buffer.name for buffer in kernel.parameters}
     for statement in walk_statements(kernel.body):
         if isinstance(statement, For):
@@ -16,17 +17,21 @@ def local_names(kernel: Kernel) -> dict[Local, str]:
         elif isinstance(statement, Alloc):
             others.add(statement.buffer.name)
     names: dict[Local, str] = {}
-    blocks: list[Sequence[Statement]] = [kernel.body]
+    blocks: list[tuple[Sequence[Statement], set[str]]] = [(kernel.body, others)]
     while blocks:
-        block, taken = blocks.pop(), set(others)
+        block, around = blocks.pop()
+        taken = set(around)
         for statement in block:
             if isinstance(statement, Let):
                 names[statement.local] = _unused(statement.local.name, taken)
-            elif isinstance(statement, (For, Block)):
-                blocks.append(statement.body)
-            elif isinstance(statement, If):
-                blocks += [statement.then, statement.otherwise]
+        blocks += [(inner, taken) for statement in block for inner in _inner_blocks(statement)]
     return names
+
+
+def _inner_blocks(statement: Statement) -> tuple[Sequence[Statement], ...]:
+    if isinstance(statement, (For, Block)):
+        return (statement.body,)
+    return (statement.then, statement.otherwise) if isinstance(statement, If) else ()
 
 
 def _unused(base: str, taken: set[str]) -> str:
