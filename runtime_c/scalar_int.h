@@ -88,3 +88,10 @@ static inline int_t tf_power_int(int_t a, int_t b) {
   }
   return result;
 }
+
+// The position of index a among b elements: from their end where a is negative; the nearest if outside.
+static inline int_t tf_wrap_index_int(int_t a, int_t b) {
+  int_t position = a < 0 ? (int_t)(a + b) : a;
+  int_t least = position < 0 ? 0 : position;
+  return least < b ? least : (int_t)(b - 1);
+}

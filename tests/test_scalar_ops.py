@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tinyfuse.dtypes import BOOL, FLOATING, SUPPORTED
+from tinyfuse.dtypes import BOOL, FLOATING, INT64, SUPPORTED
 from tinyfuse.emit.prelude import prelude_text
 from tinyfuse.emit.scalar import CText, cast_text, op_text, type_text
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
@@ -54,8 +54,9 @@ def ufunc_loops(name: str) -> Iterator[Loop]:
 
 
 def all_loops() -> list[Loop]:
-    loops = [loop for name in SCALAR_OPS if name != "select" for loop in ufunc_loops(name)]
+    loops = [loop for name in SCALAR_OPS if SCALAR_OPS[name].ufunc for loop in ufunc_loops(name)]
     loops += [Loop("select", (BOOL, dtype, dtype), dtype) for dtype in SUPPORTED]
+    loops.append(Loop("wrap_index", (INT64, INT64), INT64))
     loops += [Loop("fma", (dtype,) * 3, dtype) for dtype in SUPPORTED]
     loops += [Loop("cast", (a,), b) for a in SUPPORTED for b in SUPPORTED if a != b]
     return list(dict.fromkeys(loops))
@@ -213,7 +214,7 @@ def by_name(loops: list[Loop]) -> list[object]:
 
 def test_every_row_has_loops() -> None:
     assert {loop.name for loop in LOOPS} == {*SCALAR_OPS, "fma", "cast"}
-    assert len(LOOPS) == 670
+    assert len(LOOPS) == 671
 
 
 @pytest.mark.parametrize("loops", by_name(exact_loops()))

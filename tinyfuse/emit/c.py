@@ -192,13 +192,15 @@ class _KernelText:
         return [f"{indent}{self.assignment(node)};"]
 
     def assignment(self, node: Store) -> str:
-        target, value = self.expressions.element(node.buffer, node.position), node.value
+        offset = "" if node.offset is None else self.value(node.offset)
+        target, value = self.expressions.element(node.buffer, node.position, offset), node.value
         if isinstance(value, Op) and value.name in _UPDATES and value.dtype != BOOL:
             first = value.operands[0]
             if (
                 isinstance(first, Load)
                 and first.source is node.buffer
                 and first.indices[0] == node.position
+                and first.data == (() if node.offset is None else (node.offset,))
             ):
                 return f"{target} {_UPDATES[value.name]} {self.value(value.operands[1])}"
         return f"{target} = {self.value(value)}"

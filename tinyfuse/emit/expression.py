@@ -22,10 +22,14 @@ class Expressions:
             done[id(node)] = self._node(node, done)
         return done[id(root)]
 
-    def element(self, buffer: Buffer, position: Affine) -> str:
+    def element(self, buffer: Buffer, position: Affine, offset: str = "") -> str:
+        """offset: the text of what data adds to the position, fit to stand in a sum."""
         if buffer.scope is Scope.REGISTER:
             return buffer.name
-        return f"{buffer.name}[{index_text(position)}]"
+        if not offset:
+            return f"{buffer.name}[{index_text(position)}]"
+        rest = f" + {index_text(position)}" if position != Affine() else ""
+        return f"{buffer.name}[{offset}{rest}]".replace("+ -", "- ")
 
     def _node(self, node: Expr, done: Mapping[int, CText]) -> CText:
         if isinstance(node, Op):
@@ -35,7 +39,8 @@ class Expressions:
         if isinstance(node, Cast):
             return cast_text(done[id(node.operand)], node.operand.dtype, node.dtype, self.used)
         if isinstance(node, Load):
-            return CText(self.element(node.source, node.indices[0]))
+            offsets = [enclosed(done[id(part)], Precedence.ADDITIVE) for part in node.data]
+            return CText(self.element(node.source, node.indices[0], *offsets))
         if isinstance(node, Const):
             return const_text(node.value, self.used)
         if isinstance(node, Local):

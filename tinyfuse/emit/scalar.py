@@ -173,6 +173,7 @@ _FORMS: dict[str, Row] = {
     "fmax": _integers(prelude("maximum")) | _bools(bitwise_or) | _floats(prelude("fmax")),
     "fmin": _integers(prelude("minimum")) | _bools(bitwise_and) | _floats(prelude("fmin")),
     "select": _all(select),
+    "wrap_index": _integers(prelude("wrap_index")),
     "isfinite": _test("1", magnitude("<", _RELATIONAL)),
     "isinf": _test("0", magnitude("==", _EQUALITY)),
     "isnan": _test("0", prelude("isnan")),

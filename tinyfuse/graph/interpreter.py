@@ -12,6 +12,7 @@ from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive
 from tinyfuse.graph.numerics import Array, Numerics, NumpyNumerics, OrderedNumerics
 from tinyfuse.graph.orders import Steps, reduction_steps
+from tinyfuse.graph.scalar_ops import SCALAR_OPS
 
 __all__ = ["Numerics", "NumpyNumerics", "OrderedNumerics", "interpret"]
 
@@ -69,6 +70,33 @@ def _pad(eqn: Eqn, x: np.ndarray, fill: np.ndarray) -> np.ndarray:
     return np.pad(x, widths, constant_values=fill[()]) if widths else x
 
 
+def _scatter(eqn: Eqn, x: np.ndarray, values: np.ndarray, *indices: np.ndarray) -> np.ndarray:
+    result, op = np.array(x, order="C"), eqn.params["op"]
+    if op == "set":
+        result[indices] = values
+    else:
+        _at(op, result, indices, values)
+    return result
+
+
+def _at(op: str, target: np.ndarray, indices: tuple[np.ndarray, ...], values: np.ndarray) -> None:
+    ufunc = SCALAR_OPS[op].ufunc
+    assert ufunc is not None
+    with np.errstate(all="ignore"):
+        ufunc.at(target, indices, values)
+
+
+def _update(eqn: Eqn, x: np.ndarray, values: np.ndarray) -> np.ndarray:
+    result = np.array(x, order="C")
+    target = _slice(_shaped(eqn, values), result)
+    target[...] = values
+    return result
+
+
+def _shaped(eqn: Eqn, values: np.ndarray) -> Eqn:
+    return Eqn(eqn.primitive, eqn.inputs, {**eqn.params, "shape": values.shape}, eqn.output)
+
+
 # How numpy itself places elements.
 VIEWS: dict[Primitive, Callable[..., np.ndarray]] = {
     p.broadcast: lambda eqn, x: np.broadcast_to(x, eqn.params["shape"]),
@@ -78,6 +106,10 @@ VIEWS: dict[Primitive, Callable[..., np.ndarray]] = {
     p.windows: _windows,
     p.pad: _pad,
     p.concat: lambda eqn, *xs: np.concatenate(xs, axis=eqn.params["axis"]),
+    p.iota: lambda eqn: np.arange(eqn.params["extent"], dtype=np.int64),
+    p.gather: lambda eqn, x, *indices: x[indices],
+    p.scatter: _scatter,
+    p.update: _update,
 }
 
 

@@ -173,17 +173,17 @@ Masks = tuple[Mask, ...]
 def leaf_axes(graph: Graph) -> dict[Atom, Masks]:
     """For each array, by which of its axes its leaves are indexed.
 
-    A leaf is an input of the graph or the output of a reduce or contract; it is indexed by all its
-    axes. All other equations compute an element from elements of their inputs, and
-    so hand on the leaves of these:
+    A leaf is an input of the graph or the output of a reduce, contract, iota, gather or scatter; it
+    is indexed by all its axes. All other equations compute an element from elements of their
+    inputs, and so hand on the leaves of these:
 
     - elementwise and cast at the same place; transpose, slice, broadcast where numpy says; an axis
       that is new or was stretched does not index;
     - reshape: the axes of both shapes fall into the finest groups of neighbours with equal sizes;
       an axis indexes where its group has an axis that did;
     - windows: where an axis did index, its position and its window axis do;
-    - pad along an axis, concat along its axis: this axis indexes all leaves, for it decides what
-      is read.
+    - pad along an axis, concat along its axis, update along an axis that its values do not fill:
+      this axis indexes all leaves, for it decides what is read.
 
     Axes of size 1 never index. Only masks that no other mask contains are kept: it is the largest
     that decide, and no equation turns a smaller into a larger one. A `Literal` has no leaves.
@@ -312,6 +312,13 @@ def _concat(eqn: Eqn, masks: list[Masks]) -> Masks:
     return _largest([mask | deciding for operand in masks for mask in operand])
 
 
+def _update(eqn: Eqn, masks: list[Masks]) -> Masks:
+    """Where the values stand decides along every axis that they do not fill."""
+    shape, values = eqn.output.shape, eqn.inputs[1].shape
+    deciding = _union([1 << at for at, n in enumerate(values) if n != shape[at]])
+    return _largest([mask | deciding for operand in masks for mask in operand])
+
+
 LEAF_RULES: dict[Primitive, Callable[[Eqn, list[Masks]], Masks]] = {
     p.elementwise: _joined,
     p.cast: _joined,
@@ -322,4 +329,5 @@ LEAF_RULES: dict[Primitive, Callable[[Eqn, list[Masks]], Masks]] = {
     p.windows: _windows,
     p.pad: _pad,
     p.concat: _concat,
+    p.update: _update,
 }

@@ -24,6 +24,18 @@ windows = Primitive("windows")
 pad = Primitive("pad")  # before, after; inputs: array, fill value (shape ())
 concat = Primitive("concat")  # axis; inputs: one or more arrays
 
+# The int64 positions 0 … extent - 1.
+iota = Primitive("iota")  # extent; no inputs
+# Elements chosen by data. inputs: array, then int64 indices of one shape, for its first axes; they
+# lie within the array (`wrap_index` makes them). Output: the indices' shape, then the axes left.
+gather = Primitive("gather")
+# op: set, or a binary row of `SCALAR_OPS`. inputs: array, values, indices as for gather; the
+# values have the shape that a gather would have. The array with values put in, or combined with
+# its elements, one after the other in C order of the indices.
+scatter = Primitive("scatter")
+# starts, steps: the array (input 0) with the values (input 1) at start + step * i, as a slice gives.
+update = Primitive("update")
+
 # op: sum prod max min any all argmax argmin; axes: ascending, not negative; the axes vanish.
 # dtype: of the output; sum and prod convert each element to it first. any and all take bool,
 # argmax and argmin one axis.
@@ -44,6 +56,10 @@ PARAMETERS: dict[Primitive, dict[str, str]] = {
     windows: {"window_shape": "ints", "axes": "ints"},
     pad: {"before": "ints", "after": "ints"},
     concat: {"axis": "int"},
+    iota: {"extent": "int"},
+    gather: {},
+    scatter: {"op": "str"},
+    update: {"starts": "ints", "steps": "ints"},
     reduce: {"op": "str", "axes": "ints", "dtype": "dtype"},
     contract: {"lhs": "ints", "rhs": "ints", "out": "ints", "via": "str"},
 }

@@ -103,6 +103,9 @@ PARAMETERS: dict[Primitive, Callable[[Eqn], str]] = {
     p.windows: _with("window_shape", "axes"),
     p.pad: _with("before", "after"),
     p.concat: _with("axis"),
+    p.iota: _with("extent"),
+    p.scatter: _with("op"),
+    p.update: _with("starts", "steps"),
     p.reduce: _with("op", "axes"),
     p.contract: _contract,
 }

@@ -18,7 +18,7 @@ class ScalarOp:
 
     evaluate: what numpy computes, on arrays. exact: whether tinyfuse promises numpy's bits.
     cost: in additions, for the planner. ufunc, output: the ufunc and which of its outputs it is;
-    select is none.
+    select and wrap_index are none.
     """
 
     name: str
@@ -33,6 +33,11 @@ class ScalarOp:
 def _rows(names: str, cost: int = 1, exact: bool = True) -> list[ScalarOp]:
     ufuncs = [getattr(np, name) for name in names.split()]
     return [ScalarOp(ufunc.__name__, ufunc, ufunc.nin, cost, exact, ufunc) for ufunc in ufuncs]
+
+
+def _wrap_index(index: Any, extent: Any) -> Any:
+    """A position along an axis, counted from its end where negative; the nearest one if outside."""
+    return np.clip(np.where(index < 0, index + extent, index), 0, extent - 1)
 
 
 SCALAR_OPS: dict[str, ScalarOp] = {
@@ -57,5 +62,6 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         ScalarOp("frexp_mantissa", lambda x: np.frexp(x)[0], 1, 4, True, np.frexp, 0),
         ScalarOp("frexp_exponent", lambda x: np.frexp(x)[1], 1, 4, True, np.frexp, 1),
         ScalarOp("select", np.where, 3),
+        ScalarOp("wrap_index", _wrap_index, 2),
     ]
 }

@@ -74,6 +74,10 @@ def result_dtype(op: str, dtypes: tuple[np.dtype, ...]) -> np.dtype:
         if dtypes[1] != dtypes[2]:
             raise ValueError(f"{op}: the branches are {dtypes[1]} and {dtypes[2]}")
         return dtypes[1]
+    if row.ufunc is None:
+        if dtypes != (INT64,) * row.arity:
+            raise ValueError(f"{op}: takes int64, not {_names(dtypes)}")
+        return INT64
     computed, results = resolve(row.ufunc, dtypes)
     if computed != dtypes:
         raise ValueError(f"{op}: computes in {_names(computed)}, not in {_names(dtypes)}")
@@ -199,6 +203,51 @@ def _joins(first: Atom, other: Atom, axis: int) -> bool:
     )
 
 
+def _iota(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    if atoms or params["extent"] < 0:
+        raise ValueError(f"iota: {len(atoms)} inputs, extent {params['extent']}")
+    return (params["extent"],), INT64
+
+
+def _gather(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    array, indices = atoms[0], atoms[1:]
+    return _gathered_shape("gather", array, indices), array.dtype
+
+
+def _gathered_shape(name: str, array: Atom, indices: Sequence[Atom]) -> Shape:
+    """The shape of the elements at these indices for the first axes of an array."""
+    if not 0 < len(indices) <= len(array.shape):
+        raise ValueError(f"{name}: {len(indices)} indices for {type_text(array)}")
+    for index in indices:
+        if index.dtype != INT64 or index.shape != indices[0].shape:
+            types = ", ".join(map(type_text, indices))
+            raise ValueError(f"{name}: indices {types}, not int64 of one shape")
+    return indices[0].shape + array.shape[len(indices) :]
+
+
+def _scatter(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    if len(atoms) < 3:
+        raise ValueError("scatter: takes an array, values and indices")
+    array, values, *indices = atoms
+    shape, op = _gathered_shape("scatter", array, indices), params["op"]
+    if values.shape != shape or values.dtype != array.dtype:
+        raise ValueError(f"scatter: values {type_text(values)} for {type_text(array)}")
+    if op != "set" and result_dtype(op, (array.dtype, array.dtype)) != array.dtype:
+        raise ValueError(f"scatter: {op} of {array.dtype} gives another dtype")
+    return array.shape, array.dtype
+
+
+def _update(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    if len(atoms) != 2:
+        raise ValueError("update: takes an array and values")
+    array, values = atoms
+    given = {"starts": params["starts"], "steps": params["steps"], "shape": values.shape}
+    _slice([array], given)
+    if values.dtype != array.dtype:
+        raise ValueError(f"update: values {type_text(values)} for {type_text(array)}")
+    return array.shape, array.dtype
+
+
 def _reduce(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
     atom, op = _single("reduce", atoms), params["op"]
     axes, dtype = params["axes"], np.dtype(params["dtype"])
@@ -267,6 +316,10 @@ RULES: dict[Primitive, Callable[[Sequence[Atom], Mapping[str, Any]], Type]] = {
     p.windows: _windows,
     p.pad: _pad,
     p.concat: _concat,
+    p.iota: _iota,
+    p.gather: _gather,
+    p.scatter: _scatter,
+    p.update: _update,
     p.reduce: _reduce,
     p.contract: _contract,
 }

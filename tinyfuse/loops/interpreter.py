@@ -63,8 +63,12 @@ class _Run:
         elif isinstance(node, Alloc):
             self.memory[node.buffer] = undefined(node.buffer)
         else:
-            value = self.value(node.value, {})
-            self.memory[node.buffer][self.index(node.position)] = value
+            known: dict[int, np.generic] = {}
+            value = self.value(node.value, known)
+            position = self.index(node.position)
+            if node.offset is not None:
+                position += int(self.value(node.offset, known))
+            self.memory[node.buffer][position] = value
 
     def value(self, node: Expr, known: dict[int, np.generic]) -> np.generic:
         """The value of an expression; shared parts once, and of a select only the chosen branch."""
@@ -79,6 +83,7 @@ class _Run:
             return self.locals[node]
         if isinstance(node, Load):
             position = self.index(node.indices[0])
+            position += sum(int(self.value(part, known)) for part in node.data)
             assert position >= 0, f"{node.source.name}[{position}]"
             return self.memory[node.source][position]
         if isinstance(node, Index):

@@ -99,11 +99,12 @@ class Alloc:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Store:
-    """`buffer[position] = value`."""
+    """`buffer[position + offset] = value`; the offset is data, an int64."""
 
     buffer: Buffer
     position: Affine
     value: Expr
+    offset: Expr | None = None
 
 
 Statement = For | If | Block | Let | Alloc | Store

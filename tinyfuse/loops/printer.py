@@ -18,10 +18,11 @@ from tinyfuse.loops.ir import (
     Loops,
     Scope,
     Statement,
+    Store,
 )
 from tinyfuse.loops.names import local_names
-from tinyfuse.stage.expr import Expr
-from tinyfuse.stage.index import Affine, index_text
+from tinyfuse.stage.expr import Expr, Load
+from tinyfuse.stage.index import index_text
 from tinyfuse.stage.printer import ATOM, NODE_TEXTS, Text, expression_lines
 
 
@@ -55,11 +56,20 @@ def _typed(buffer: Buffer) -> str:
     return f"{buffer.name}: {describe((buffer.size,), buffer.dtype)}"
 
 
+def _load(node: Load, parts: Sequence[Text]) -> Text:
+    places = [*(part.text for part in parts), *map(index_text, node.indices)]
+    return Text(f"{node.source.name}[{' + '.join(places)}]", ATOM)
+
+
 class _Lines:
     def __init__(self, kernel: Kernel):
         names = local_names(kernel)
         self.names: Mapping[Local, str] = names
-        self.node_texts = {**NODE_TEXTS, Local: lambda node, parts: Text(names[node], ATOM)}
+        self.node_texts = {
+            **NODE_TEXTS,
+            Local: lambda node, parts: Text(names[node], ATOM),
+            Load: _load,
+        }
         self.taken = {*names.values(), *(buffer.name for buffer in kernel.parameters)}
 
     def block(self, statements: Sequence[Statement]) -> Iterator[str]:
@@ -84,8 +94,8 @@ class _Lines:
             yield f"alloc {_typed(node.buffer)} {place}"
         elif isinstance(node, Let):
             yield from self.definition(f"let {self.names[node.local]}", node.value)
-        else:
-            yield from self.definition(self.element(node.buffer, node.position), node.value)
+        elif isinstance(node, Store):
+            yield from self.definition(self.element(node), node.value)
 
     def loop_head(self, node: For) -> str:
         variable = node.variable
@@ -101,5 +111,6 @@ class _Lines:
         lines, text = expression_lines(root, self.taken, self.node_texts)
         return [*lines, text]
 
-    def element(self, buffer: Buffer, position: Affine) -> str:
-        return f"{buffer.name}[{index_text(position)}]"
+    def element(self, node: Store) -> str:
+        offset = "" if node.offset is None else f"{self.value(node.offset)[-1]} + "
+        return f"{node.buffer.name}[{offset}{index_text(node.position)}]"

@@ -27,12 +27,16 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
     if isinstance(node, Let):
         return Let(node.local, substitute(node.value, values))
     if isinstance(node, Store):
-        return Store(node.buffer, node.position.substitute(values), substitute(node.value, values))
+        offset = None if node.offset is None else substitute(node.offset, values)
+        position = node.position.substitute(values)
+        return Store(node.buffer, position, substitute(node.value, values), offset)
     return node
 
 
 def values_of(statement: Statement) -> tuple[Expr, ...]:
     """The scalar expressions directly in a statement."""
+    if isinstance(statement, Store) and statement.offset is not None:
+        return (statement.offset, statement.value)
     if isinstance(statement, (Let, Store)):
         return (statement.value,)
     return (statement.test,) if isinstance(statement, If) else ()

@@ -87,7 +87,7 @@ class _Scope:
     def store(self, node: Store, variables: frozenset[str]) -> None:
         self.check(node.buffer not in self.inputs, f"{node.buffer.name} is an input and written")
         self.same_dtype(node.buffer.name, node.buffer.dtype, node.value)
-        self.address(node.buffer, node.position, variables, guarded=False)
+        self.address(node.buffer, node.position, variables, guarded=node.offset is not None)
 
     def value(self, root: Expr, variables: frozenset[str]) -> None:
         guarded = _guarded_nodes(root)
@@ -96,7 +96,9 @@ class _Scope:
                 self.check(node in self.locals, f"{node.name} is read before it is named")
             elif isinstance(node, Load):
                 self.check(len(node.indices) == 1, f"{node.source.name} is read at several indices")
-                self.address(node.source, node.indices[0], variables, id(node) in guarded)
+                self.address(
+                    node.source, node.indices[0], variables, id(node) in guarded or bool(node.data)
+                )
             elif isinstance(node, (Index, IndexTest)):
                 self.index(node.index, variables)
 

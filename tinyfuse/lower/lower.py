@@ -35,7 +35,7 @@ from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.storage import Names, Storage
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.schedule import Loop, Schedule
-from tinyfuse.stage.expr import Const, Load, Op
+from tinyfuse.stage.expr import Const, Expr, Load, Op
 from tinyfuse.stage.index import Affine, Axis, IndexLike, affine
 from tinyfuse.stage.ir import Order, Stage
 
@@ -145,6 +145,8 @@ class _Lowering:
         loops = self.schedule[stage].loops
         reduced = [place for place, loop in enumerate(loops) if loop.axis in stage.reduce_axes]
         attached = self._attached(stage, None, ranges)
+        if stage.scatter:
+            return attached + self._scattered(stage, ranges)
         if not reduced:
             return attached + self._nest(
                 stage, loops, ranges, lambda point: self._element(stage, point)
@@ -187,20 +189,63 @@ class _Lowering:
             Store(self.storage[stage].buffer, self._position(stage, ranges), total),
         ]
 
+    def _scattered(self, stage: Stage, ranges: Ranges) -> list[Statement]:
+        """Copy what is there before, then put the elements in, one after the other."""
+        storage, scatter, loops = self.storage[stage], stage.scatter, self.schedule[stage].loops
+        assert scatter is not None
+        updated = (*stage.reduce_axes, *stage.updated_axes)
+        rest = [affine(0)] * len(scatter.targets)
+
+        def start(point: Ranges) -> list[Statement]:
+            position = self._position(stage, point)
+            return self._computation(stage, point, storage.buffer, position, scatter.start)
+
+        def put(point: Ranges) -> list[Statement]:
+            indices = [*rest, *(point[axis].base for axis in stage.updated_axes)]
+            position = storage.position(indices)
+            targets = scatter.targets
+            return self._computation(stage, point, storage.buffer, position, targets=targets)
+
+        first = [loop for loop in loops if loop.axis in stage.axes]
+        second = [loop for loop in loops if loop.axis in updated]
+        second.sort(key=lambda loop: loop.axis not in stage.reduce_axes)
+        return self._nest(stage, first, ranges, start) + self._nest(stage, second, ranges, put)
+
     def _computation(
-        self, stage: Stage, ranges: Ranges, buffer: Buffer, position: Affine
+        self,
+        stage: Stage,
+        ranges: Ranges,
+        buffer: Buffer,
+        position: Affine,
+        expression: Expr | None = None,
+        targets: tuple[Expr, ...] = (),
     ) -> list[Statement]:
-        """Store the value of the stage's body at a point, unless that stands there already."""
+        """Store an expression of the stage's, its body if none is given, at a point.
+
+        Nothing is done where that stands there already. targets: what the place depends on besides.
+        """
+        expression = expression or stage.body
+        assert expression is not None
         mark = len(self.names.active)
-        target = Load(buffer, (position,))
         innermost = self.loop_stack[-1] if self.loop_stack else None
         point = Point(self.schedule, self._address, self.names.fresh, innermost)
-        value = point.value(stage, {axis: r.base for axis, r in ranges.items()}, target)
+        values = {axis: r.base for axis, r in ranges.items()}
+        offset = self._offset(stage, point, targets, values) if targets else None
+        target = Load(buffer, (position,), () if offset is None else (offset,))
+        value = point.value(expression, values, target)
         del self.names.active[mark:]
-        return [] if value is target else [*point.lets, Store(buffer, position, value)]
+        if value is target:
+            return []
+        return [*point.lets, Store(buffer, position, value, offset)]
+
+    def _offset(
+        self, stage: Stage, point: Point, targets: tuple[Expr, ...], values: Mapping[Axis, Affine]
+    ) -> Expr:
+        places = [point.value(target, values) for target in targets]
+        return point.named("place", self.storage[stage].offset(places))
 
     def _address(self, load: Load) -> Load:
-        return self.storage[load.source].load(load.indices)
+        return self.storage[load.source].load(load.indices, load.data)
 
     def _position(self, stage: Stage, ranges: Ranges) -> Affine:
         return self.storage[stage].position([ranges[axis].base for axis in stage.axes])
@@ -342,7 +387,10 @@ class _Lowering:
     def _region(self, producer: Stage, consumer: Stage, ranges: Ranges) -> Ranges:
         """What of a producer its consumer reads while the consumer's axes run over the ranges."""
         demands = [
-            [image(index, ranges) for index in load.indices]
+            [
+                *map(whole, producer.axes[: len(load.data)]),
+                *(image(index, ranges) for index in load.indices),
+            ]
             for load in self.reads[consumer].loads
             if load.source is producer
         ]

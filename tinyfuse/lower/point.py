@@ -46,11 +46,10 @@ class Point:
     lets: list[Let] = field(default_factory=list)
 
     def value(
-        self, stage: Stage, values: Mapping[Axis, Affine], accumulator: Load | None = None
+        self, expression: Expr, values: Mapping[Axis, Affine], accumulator: Load | None = None
     ) -> Expr:
-        """The stage's body at the point; `lets` then holds what has to be named before it."""
-        assert stage.body is not None
-        body = substitute(stage.body, values)
+        """An expression of a stage at the point; `lets` holds what has to be named before it."""
+        body = substitute(expression, values)
         if accumulator is not None:
             body = rewrite(
                 body, lambda leaf: accumulator if isinstance(leaf, Accumulator) else leaf
@@ -65,6 +64,14 @@ class Point:
             result = self._resolved(bodies[key], results)
             results[key] = self._bound(key[0], result, uses[key]) if key in free else result
         return self._resolved(body, results)
+
+    def named(self, name: str, value: Expr) -> Expr:
+        """A local for a value, so that it is computed once."""
+        if isinstance(value, (Local, Const)):
+            return value
+        local = Local(self.fresh(name), value.dtype)
+        self.lets.append(Let(local, value))
+        return local
 
     def _inlined(self, root: Expr) -> list[Key]:
         return [
@@ -141,9 +148,7 @@ class Point:
             return value
         if uses < 2 and not stage.named and depth(value) < MAX_DEPTH and not self._invariant(value):
             return value
-        local = Local(self.fresh(stage.name), value.dtype)
-        self.lets.append(Let(local, value))
-        return local
+        return self.named(stage.name, value)
 
     def _invariant(self, value: Expr) -> bool:
         """Whether it is the same in every step of the innermost loop, so that it can move out."""

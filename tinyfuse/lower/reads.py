@@ -24,20 +24,20 @@ class Reads:
 
 def reads_of(schedule: Schedule, stage: Stage) -> Reads:
     """All loads of stored stages and all conditions on indices, each distinct one once."""
-    loads: dict[tuple[Stage, tuple[Affine, ...]], Load] = {}
+    loads: dict[tuple[Stage, tuple[Affine, ...], tuple[Expr, ...]], Load] = {}
     conditions: dict[Condition, None] = {}
     inlined: dict[Stage, None] = {}
     seen: set[tuple[Stage, tuple[Affine, ...]]] = set()
-    pending = [stage.body]
+    pending = list(stage.expressions)
     while pending:
         body = pending.pop()
-        for node in walk(body) if body is not None else ():
+        for node in walk(body):
             if isinstance(node, Op) and node.name == "select":
                 conditions.update(_condition(node.operands[0]))
             elif isinstance(node, Load):
                 key = (node.source, node.indices)
                 if not is_inlined(schedule, node.source):
-                    loads.setdefault(key, node)
+                    loads.setdefault((*key, node.data), node)
                 elif key not in seen:
                     seen.add(key)
                     inlined[node.source] = None

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
+import numpy as np
+
+from tinyfuse.dtypes import INT64
 from tinyfuse.loops.ir import Buffer
-from tinyfuse.stage.expr import Load
+from tinyfuse.stage.expr import Const, Expr, Load, Op
 from tinyfuse.stage.index import Affine, flat_index
 
 
@@ -23,8 +27,23 @@ class Storage:
             [i - start for i, start in zip(indices, self.origin, strict=True)], self.extents
         )
 
-    def load(self, indices: Sequence[Affine]) -> Load:
-        return Load(self.buffer, (self.position(indices),))
+    def load(self, indices: Sequence[Affine], data: Sequence[Expr] = ()) -> Load:
+        """The element at these indices; `data` are those for the first axes."""
+        if not data:
+            return Load(self.buffer, (self.position(indices),))
+        position = self.position([*[Affine()] * len(data), *indices])
+        return Load(self.buffer, (position,), (self.offset(data),))
+
+    def offset(self, data: Sequence[Expr]) -> Expr:
+        """What indices for the first axes add to a position."""
+        total: Expr | None = None
+        for axis, index in enumerate(data):
+            stride = prod(self.extents[axis + 1 :])
+            if stride != 1:
+                index = Op("multiply", (index, Const(np.int64(stride))), INT64)
+            total = index if total is None else Op("add", (total, index), INT64)
+        assert total is not None
+        return total
 
 
 class Names:

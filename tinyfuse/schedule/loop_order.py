@@ -47,6 +47,8 @@ def _visits(stages: Stages, sites: Mapping[Stage, Site]) -> dict[Stage, int]:
 
 
 def _ordered(stage: Stage, visits: int, machine: Machine) -> tuple[Loop, ...]:
+    if stage.scatter:
+        return tuple(Loop(axis) for axis in (*stage.axes, *stage.reduce_axes))
     loops = [Loop(axis) for axis in _axis_order(stage)]
     if not loops:
         return ()
@@ -73,7 +75,7 @@ def _stride_cost(stage: Stage, axis: Axis) -> int:
 
 def _stride(load: Load, axis: Axis) -> int:
     """How many elements of memory a step along an axis passes; a line where a division hides it."""
-    flat = flat_index(load.indices, load.source.shape)
+    flat = flat_index(load.indices, load.source.shape[len(load.data) :])
     hidden = any(axis in term.index.axes() for term, _ in flat.terms if not isinstance(term, Axis))
     return LINE if hidden else flat.coefficient(axis)
 

@@ -80,6 +80,7 @@ class _Planner:
         self.uses: dict[Stage, dict[tuple[Stage, Indices], _Use]] = {}
         self.operations: dict[Stage, int] = {}  # of a stored stage, with what is inlined into it
         self.inlined: set[Stage] = set()
+        self.gathered: set[Stage] = set()
         self.sites: dict[Stage, Site] = {}
 
     def decide(self, stage: Stage) -> Decision:
@@ -107,6 +108,8 @@ class _Planner:
             behind = use.guarded or not _decidable(content.tests, values)
             guarded = use.guarded + content.operations if behind else 0
             for load in content.loads:
+                if load.data:
+                    self.gathered.add(load.source)
                 indices = tuple([index.substitute(values) for index in load.indices])
                 known = self.uses.setdefault(load.source, {})
                 known.setdefault((use.reader, indices), _Use(use.reader, indices, guarded))
@@ -120,6 +123,10 @@ class _Planner:
             return self._part_of_reduction(stage, uses[0])
         if not self.fuse:
             return STORE, "fusion is off"
+        if stage.scatter:
+            return STORE, "its elements are put in one after the other"
+        if stage in self.gathered:
+            return STORE, f"data decides where {uses[0].reader.name} reads it"
         if stage.reduce_axes:
             return STORE, "it is a reduction"
         readers = dict.fromkeys(use.reader for use in uses)
@@ -163,8 +170,7 @@ def _named(stages: Iterable[Stage]) -> list[str]:
 
 
 def _content(stage: Stage) -> _Content:
-    assert stage.body is not None
-    nodes = walk(stage.body)
+    nodes = [node for expression in stage.expressions for node in walk(expression)]
     return _Content(
         sum(bool(node.parts) for node in nodes),
         sum(_cost(node.name) for node in nodes if isinstance(node, Op)),
@@ -186,7 +192,7 @@ def _divides(stage: Stage, content: _Content, use: _Use) -> bool:
     found = [test.index.substitute(values) for test in content.tests]
     for load in content.loads:
         indices = [index.substitute(values) for index in load.indices]
-        found.append(flat_index(indices, load.source.shape))
+        found.append(flat_index(indices, load.source.shape[len(load.data) :]))
     return any(not isinstance(term, Axis) for index in found for term, _ in index.terms)
 
 

@@ -83,7 +83,13 @@ class Schedule:
             )
         if stage in self.stages.outputs:
             raise ScheduleError(f"inline({stage.name}): it is an output, which has to be stored")
+        if stage.scatter:
+            raise ScheduleError(f"inline({stage.name}): its elements are put in one by one")
         for reader in self.stages.stages:
+            if any(read.source is stage and read.data for read in reader.reads()):
+                raise ScheduleError(
+                    f"inline({stage.name}): data decides where {reader.name} reads it"
+                )
             if reader.order is not Order.SERIAL and any(r.source is stage for r in reader.reads()):
                 raise ScheduleError(
                     f"inline({stage.name}): {reader.name} combines its elements in place"
@@ -216,6 +222,8 @@ class Schedule:
         """Refuse a place that its only reader does not have, or where it cannot be computed."""
         consumer, loops = site.stage, self[site.stage].loops
         place = f"{directive}: {stage.name} is computed at {consumer.name}"
+        if stage.scatter or consumer.scatter:
+            raise ScheduleError(f"{place}, where elements are put in one after the other")
         if self[consumer].inlined or self.readers(stage) != (consumer,):
             raise ScheduleError(f"{place}, which is not its only reader any more")
         if any(loop.kind is LoopKind.PARALLEL for loop in self[stage].loops):
@@ -254,6 +262,11 @@ def _check_nesting(stage: Stage, loops: tuple[Loop, ...], directive: str) -> Non
     if stage.order is not Order.SERIAL and len(reduced) > 1:
         raise ScheduleError(f"{directive}({stage.name}): the rounds of a tree cannot be split")
     for place, loop in enumerate(loops):
+        if loop.kind is LoopKind.PARALLEL and stage.scatter:
+            raise ScheduleError(
+                f"parallel({stage.name}, {loop.axis.name}): its elements are put in one after the"
+                f" other"
+            )
         if loop.kind is LoopKind.PARALLEL and (place or loop.axis in stage.reduce_axes):
             raise ScheduleError(
                 f"parallel({stage.name}, {loop.axis.name}): only the outermost loop over"

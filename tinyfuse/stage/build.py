@@ -74,6 +74,19 @@ class Builder:
         names = self.axis_names.kept(len(shape))
         return tuple([Axis(name, extent) for name, extent in zip(names, shape, strict=True)])
 
+    def turns(self, axes: tuple[Axis, ...], shape: tuple[int, ...]) -> list[Axis]:
+        """New axes of these extents to reduce over, beside axes that are kept."""
+        names = self.axis_names.reduced([axis.name for axis in axes], len(shape))
+        return [Axis(name, extent) for name, extent in zip(names, shape, strict=True)]
+
+    def stored(self, atom: Atom) -> Stage:
+        """A stage that holds an array as it is, to be read at places that depend on data."""
+        view = self.view(atom)
+        if view.whole and isinstance(view.base, Stage):
+            return view.base
+        axes = self.axes(atom.shape)
+        return self.add(self.names.fresh("copy"), axes, view.at(axis_indices(axes)))
+
     def define(self, var: Var, axes: tuple[Axis, ...], body: Expr, **reduction: Any) -> Stage:
         """Add the stage that computes a value of the graph."""
         name, named = self.called[var]

@@ -70,14 +70,24 @@ class IndexTest(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Load(Expr):
-    """An element of a stage (in stages) or of a buffer (in loops, with one flat index)."""
+    """An element of a stage (in stages) or of a buffer (in loops, with one flat index).
+
+    data: int64 expressions that the place depends on as well: in stages the indices for the first
+    axes of the source, so that `indices` are those for the others; in loops at most one, which is
+    added to the flat index.
+    """
 
     source: Any
     indices: tuple[Affine, ...]
+    data: tuple[Expr, ...] = ()
 
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
         return self.source.dtype
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.data
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -142,6 +152,8 @@ def rewrite(
 ) -> Expr:
     """A copy with `leaf(node)` for each leaf and `call(node)` for each rebuilt inner node.
 
+    A load is a leaf, also where its place depends on data; that is rewritten before.
+
     What was shared stays shared, what did not change is the same object.
     """
     new: dict[int, Expr] = {}
@@ -153,13 +165,18 @@ def rewrite(
         replaced = tuple([new[id(part)] for part in parts])
         same = all(a is b for a, b in zip(parts, replaced, strict=True))
         result = node if same else _rebuilt(node, replaced)
-        new[id(node)] = call(result) if call else result
+        if isinstance(result, Load):
+            new[id(node)] = leaf(result)
+        else:
+            new[id(node)] = call(result) if call else result
     return new[id(root)]
 
 
 def _rebuilt(node: Expr, parts: tuple[Expr, ...]) -> Expr:
     if isinstance(node, Op):
         return Op(node.name, parts, node.dtype)
+    if isinstance(node, Load):
+        return Load(node.source, node.indices, parts)
     return Cast(parts[0], node.dtype)
 
 
@@ -170,7 +187,8 @@ def substitute(root: Expr, values: Mapping[Axis, IndexLike]) -> Expr:
 
 def substitute_leaf(node: Expr, values: Mapping[Axis, IndexLike]) -> Expr:
     if isinstance(node, Load):
-        return Load(node.source, tuple(index.substitute(values) for index in node.indices))
+        indices = tuple([index.substitute(values) for index in node.indices])
+        return Load(node.source, indices, node.data)
     if isinstance(node, Index):
         return Index(node.index.substitute(values))
     if isinstance(node, IndexTest):

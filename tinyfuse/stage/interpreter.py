@@ -20,7 +20,7 @@ from tinyfuse.stage.expr import (
     walk,
 )
 from tinyfuse.stage.index import Affine, Axis, Quotient
-from tinyfuse.stage.ir import Order, Stage, Stages
+from tinyfuse.stage.ir import Order, Scatter, Stage, Stages
 
 # The value of each axis, as arrays that broadcast against one another.
 Grid = Mapping[Axis, Array]
@@ -41,16 +41,32 @@ class _StageRun:
     def __init__(self, stage: Stage, known: Mapping[Stage, np.ndarray], numerics: Numerics):
         assert stage.body is not None
         self.stage, self.known, self.numerics = stage, known, numerics
-        self.nodes = list(walk(stage.body))
 
     def result(self) -> np.ndarray:
         stage = self.stage
         if 0 in stage.shape:
             return np.empty(stage.shape, stage.dtype)
-        value = COMBINED[stage.order](self) if stage.reduce_axes else self.body(_grid(stage.axes))
+        if stage.scatter:
+            value = self.scattered(stage.scatter)
+        elif stage.reduce_axes:
+            value = COMBINED[stage.order](self)
+        else:
+            value = self.body(_grid(stage.axes))
         value = np.array(np.broadcast_to(value, stage.shape))
         assert value.dtype == stage.dtype, f"{stage.name} is {value.dtype}, not {stage.dtype}"
         return value
+
+    def scattered(self, scatter: Scatter) -> Array:
+        """The start, with elements put in one position of the reduce axes after the other."""
+        stage = self.stage
+        start = self.evaluated(scatter.start, _grid(stage.axes))
+        result = np.array(np.broadcast_to(start, stage.shape))
+        kept = _grid(stage.updated_axes)
+        for position in np.ndindex(*[axis.extent for axis in stage.reduce_axes]):
+            grid = {**kept, **dict(zip(stage.reduce_axes, position, strict=True))}
+            place = tuple([int(self.evaluated(target, grid)) for target in scatter.targets])
+            result[place] = self.body(grid, result[place])
+        return result
 
     def serial(self) -> Array:
         stage, grid = self.stage, _grid(self.stage.axes)
@@ -73,17 +89,21 @@ class _StageRun:
 
     def body(self, grid: Grid, so_far: Array | None = None) -> Array:
         """The value of the body at all points of a grid."""
+        assert self.stage.body is not None
+        return self.evaluated(self.stage.body, grid, so_far)
+
+    def evaluated(self, expression: Expr, grid: Grid, so_far: Array | None = None) -> Array:
         values: dict[int, Any] = {}
-        for node in self.nodes:
+        for node in walk(expression):
             values[id(node)] = self.value(node, grid, values, so_far)
-        return values[id(self.stage.body)]
+        return values[id(expression)]
 
     def value(self, node: Expr, grid: Grid, values: dict[int, Any], so_far: Array | None) -> Array:
         match node:
             case Const(value):
                 return value
             case Load():
-                return self.load(node, grid)
+                return self.load(node, grid, [values[id(index)] for index in node.data])
             case Accumulator():
                 return so_far
             case Index(index):
@@ -101,10 +121,10 @@ class _StageRun:
                 return self.numerics.scalar(name, arguments, dtype)
         raise AssertionError(f"there is no expression {type(node).__name__}")
 
-    def load(self, node: Load, grid: Grid) -> Array:
+    def load(self, node: Load, grid: Grid, data: Sequence[Array] = ()) -> Array:
         """The elements at the indices; what a select does not choose may lie outside."""
         array = self.known[node.source]
-        positions = [index_values(index, grid) for index in node.indices]
+        positions = [*data, *(index_values(index, grid) for index in node.indices)]
         if array.size == 0:
             return np.zeros(np.broadcast_shapes(*map(np.shape, positions)), array.dtype)
         limits = [extent - 1 for extent in array.shape]

@@ -31,6 +31,19 @@ class Order(Enum):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Scatter:
+    """Where a stage puts what it computes, one element after the other.
+
+    start: the stage's elements before that, in terms of its axes. targets: int64 positions along
+    its first axes, in terms of its reduce axes. The body is in terms of the reduce axes and of the
+    axes without a target.
+    """
+
+    start: Expr
+    targets: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Stage:
     """`name[axes] = body`, or with reduce axes the combination of `body` over them, from `init`.
 
@@ -47,6 +60,7 @@ class Stage:
     order: Order = Order.SERIAL
     sources: tuple[Source, ...] = ()
     named: bool = False  # whether the name is the user's variable
+    scatter: Scatter | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -59,9 +73,22 @@ class Stage:
     def __getitem__(self, indices: tuple[IndexLike, ...]) -> Load:
         return Load(self, tuple(affine(index) for index in indices))
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """The body, and what else it computes."""
+        if self.body is None:
+            return ()
+        scatter = self.scatter
+        return (scatter.start, *scatter.targets, self.body) if scatter else (self.body,)
+
+    @property
+    def updated_axes(self) -> tuple[Axis, ...]:
+        """The axes that the body is in terms of."""
+        return self.axes[len(self.scatter.targets) :] if self.scatter else self.axes
+
     def reads(self) -> list[Load]:
-        """All loads of the body, in order of first use."""
-        return [] if self.body is None else loads(self.body)
+        """All loads, in order of first use."""
+        return [load for expression in self.expressions for load in loads(expression)]
 
     def __repr__(self) -> str:
         return f"<stage {self.name}>"

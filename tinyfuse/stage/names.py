@@ -201,8 +201,11 @@ def _names_of_views(graph: Graph, computed: Collection[Var]) -> dict[Var, str]:
     found = {var: var.name for var in computed if var.name}
     origins = {var: var for var in computed}
     for eqn in graph.eqns:
-        view, operand = eqn.output, eqn.inputs[0]
-        if view not in origins and operand in origins and prod(view.shape) == prod(operand.shape):
+        view = eqn.output
+        if view in origins:
+            continue
+        operand = eqn.inputs[0]
+        if operand in origins and prod(view.shape) == prod(operand.shape):
             origin = origins[view] = origins[operand]
             if view.name:
                 found.setdefault(origin, view.name)

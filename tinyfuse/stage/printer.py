@@ -187,7 +187,8 @@ def expression_lines(
 
 
 def _load(node: Load, parts: Sequence[Text]) -> Text:
-    indices = ", ".join([index_text(index) for index in node.indices])
+    texts = [*(part.text for part in parts), *map(index_text, node.indices)]
+    indices = ", ".join(texts)
     return Text(f"{node.source.name}[{indices}]" if indices else node.source.name, ATOM)
 
 

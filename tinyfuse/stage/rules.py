@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from tinyfuse.dtypes import BOOL
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Eqn, Primitive
-from tinyfuse.stage.expr import Cast, Expr, IndexTest, Op, select
+from tinyfuse.stage.expr import Accumulator, Cast, Expr, Index, IndexTest, Load, Op, select
+from tinyfuse.stage.index import Affine
+from tinyfuse.stage.ir import Scatter
 from tinyfuse.stage.reductions import contract, reduce
-from tinyfuse.stage.views import axis_indices
+from tinyfuse.stage.views import ZERO, axis_indices
 
 if TYPE_CHECKING:
     from tinyfuse.stage.build import Builder
@@ -74,6 +76,69 @@ def _concat(builder: Builder, eqn: Eqn) -> None:
     builder.define(eqn.output, axes, body)
 
 
+def _iota(builder: Builder, eqn: Eqn) -> None:
+    axes = builder.axes(eqn.output.shape)
+    builder.define(eqn.output, axes, Index(axis_indices(axes)[0]))
+
+
+def _gather(builder: Builder, eqn: Eqn) -> None:
+    array, *indices = eqn.inputs
+    axes = builder.axes(eqn.output.shape)
+    places = axis_indices(axes)
+    rank = len(indices[0].shape)
+    data = tuple([builder.element(index, places[:rank]) for index in indices])
+    source = builder.stored(array)
+    builder.define(eqn.output, axes, Load(source, places[rank:], data))
+
+
+def _scatter(builder: Builder, eqn: Eqn) -> None:
+    array, values, *indices = eqn.inputs
+    axes = builder.axes(eqn.output.shape)
+    kept = axes[len(indices) :]
+    turns = tuple(builder.turns(axes, indices[0].shape))
+    places = axis_indices((*turns, *kept))
+    value = builder.element(values, places)
+    if eqn.params["op"] != "set":
+        so_far = Accumulator(eqn.output.dtype)
+        value = Op(eqn.params["op"], (so_far, value), eqn.output.dtype)
+    targets = tuple([builder.element(index, places[: len(turns)]) for index in indices])
+    scatter = Scatter(builder.element(array, axis_indices(axes)), targets)
+    builder.define(eqn.output, axes, value, reduce_axes=turns, scatter=scatter)
+
+
+def _update(builder: Builder, eqn: Eqn) -> None:
+    array, values = eqn.inputs
+    axes = builder.axes(eqn.output.shape)
+    places = axis_indices(axes)
+    tests: list[Expr] = []
+    inside = []
+    slices = zip(eqn.params["starts"], eqn.params["steps"], values.shape, strict=True)
+    for place, extent, (start, step, count) in zip(places, array.shape, slices, strict=True):
+        index, more = _along_slice(place, extent, start, step, count)
+        inside.append(index)
+        tests += more
+    body = builder.element(array, places)
+    if 0 not in values.shape:
+        value = builder.element(values, tuple(inside))
+        body = select(_conjunction(tests), value, body) if tests else value
+    builder.define(eqn.output, axes, body)
+
+
+def _along_slice(
+    place: Affine, extent: int, start: int, step: int, count: int
+) -> tuple[Affine, list[Expr]]:
+    """(the position in a slice of a place along an axis, the tests that it is in the slice)."""
+    distance, pace = (place - start, step) if step > 0 else (start - place, -step)
+    tests: list[Expr] = []
+    if count != extent:
+        tests.append(IndexTest(distance, 0, pace * (count - 1) + 1))
+    if pace == 1 or count == 1:
+        return (distance if count > 1 else ZERO), tests
+    turns = -(-extent // pace)  # what is divided must not be negative
+    tests.append(IndexTest((distance + turns * pace) % pace, None, 1))
+    return (distance + turns * pace) // pace - turns, tests
+
+
 RULES: dict[Primitive, StageRule] = {
     p.elementwise: _elementwise,
     p.cast: _cast,
@@ -84,6 +149,10 @@ RULES: dict[Primitive, StageRule] = {
     p.windows: _view,
     p.pad: _pad,
     p.concat: _concat,
+    p.iota: _iota,
+    p.gather: _gather,
+    p.scatter: _scatter,
+    p.update: _update,
     p.reduce: reduce,
     p.contract: contract,
 }

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyfuse.dtypes import is_supported
+from tinyfuse.dtypes import INT64, is_supported
 from tinyfuse.errors import VerificationError
 from tinyfuse.graph.shapes import result_dtype
 from tinyfuse.stage.analysis import consumers
 from tinyfuse.stage.bounds import Facts
 from tinyfuse.stage.expr import Accumulator, Expr, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, index_text
-from tinyfuse.stage.ir import Order, Stage, Stages
+from tinyfuse.stage.ir import Order, Scatter, Stage, Stages
 from tinyfuse.stage.names import RESERVED, identifier
 
 # The operations that partial results may be combined with.
@@ -44,7 +44,9 @@ def _verify(stages: Stages) -> None:
         _check_axes(stage)
         _require((stage in stages.inputs) == stage.is_input, stage, "only inputs have no body")
         if stage.body is not None:
-            _check_body(stage, stage.body, declared)
+            for expression in stage.expressions:
+                _check_expression(stage, expression, declared)
+            _check_body(stage, stage.body)
         declared[stage] = None
     readers = consumers(stages)
     for stage in stages.stages:
@@ -80,23 +82,41 @@ def _names(axes: tuple[Axis, ...]) -> str:
     return ", ".join([axis.name for axis in axes])
 
 
-def _check_body(stage: Stage, body: Expr, declared: dict[Stage, None]) -> None:
-    for node in walk(body):
+def _check_expression(stage: Stage, expression: Expr, declared: dict[Stage, None]) -> None:
+    for node in walk(expression):
         if isinstance(node, Load):
             _check_load(stage, node, declared)
         _check_dtype(stage, node)
+
+
+def _check_body(stage: Stage, body: Expr) -> None:
     _require(body.dtype == stage.dtype, stage, f"it is {stage.dtype}, but computes {body.dtype}")
-    if stage.order is Order.SERIAL:
+    if stage.scatter:
+        _check_scatter(stage, stage.scatter)
+    elif stage.order is Order.SERIAL:
         _check_chain(stage, body)
     if all(axis.extent for axis in (*stage.axes, *stage.reduce_axes)):
-        _check_bounds(stage, body)
+        for expression in stage.expressions:
+            _check_bounds(stage, expression)
+
+
+def _check_scatter(stage: Stage, scatter: Scatter) -> None:
+    _require(scatter.start.dtype == stage.dtype, stage, f"it starts from {scatter.start.dtype}")
+    fits = 0 < len(scatter.targets) <= len(stage.axes)
+    _require(fits, stage, f"it has {len(scatter.targets)} targets and {len(stage.axes)} axes")
+    for target in scatter.targets:
+        _require(target.dtype == INT64, stage, f"a target is {target.dtype}, not int64")
+    serial = stage.order is Order.SERIAL and stage.init is None
+    _require(serial, stage, "it is a scatter and a reduction")
 
 
 def _check_load(stage: Stage, load: Load, declared: dict[Stage, None]) -> None:
     source = load.source
     _require(source in declared, stage, f"it reads {source.name}, which is not computed before")
     rank = len(source.axes)
-    count = len(load.indices)
+    count = len(load.data) + len(load.indices)
+    integers = all(index.dtype == INT64 for index in load.data)
+    _require(integers, stage, f"it reads {source.name} at indices that are not int64")
     _require(count == rank, stage, f"it reads {source.name} of {rank} axes at {count} indices")
     axes = (*stage.axes, *stage.reduce_axes)
     own = all(axis in axes for index in load.indices for axis in index.axes())
@@ -183,7 +203,8 @@ def _check_bounds(stage: Stage, body: Expr) -> None:
 
 
 def _check_inside(stage: Stage, load: Load, facts: Facts) -> None:
-    for index, extent in zip(load.indices, load.source.shape, strict=True):
+    extents = load.source.shape[len(load.data) :]
+    for index, extent in zip(load.indices, extents, strict=True):
         low, high = facts.interval(index)
         if low < 0 or high >= extent:
             place = f"{index_text(index)}, {low} … {high}"
