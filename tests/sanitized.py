@@ -18,7 +18,6 @@ from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.runtime.numerics import CompiledNumerics
 from tinyfuse.testing import Case, Failure, Report, difference, program_case, random_program
-from tinyfuse.testing.choices import SeededChoices
 from tinyfuse.testing.compiled import SPLITTING_POOL
 from tinyfuse.testing.variants import random
 
@@ -93,7 +92,7 @@ def run_sanitized(seeds: Iterable[int], folder: Path) -> Report:
 
 def check_sanitized(cases: Sequence[Case], folder: Path, seed: int = 0) -> Report:
     """One executable for all cases, built and run in the folder."""
-    report, schedule_of = Report(), random(SeededChoices(seed))
+    report, schedule_of = Report(), random(seed)
     programs = [lower(schedule_of(case), REFERENCE) for case in cases]
     compile_programs(programs, folder)
     inputs = [np.ascontiguousarray(array) for case in cases for array in case.arrays]

@@ -213,9 +213,10 @@ CASES: list[tuple[Callable[..., Any], type[Exception], type[Exception], str]] = 
     ),
     (
         index_into_a_table,
-        errors.ArrayConversionError,
-        TypeError,
-        f"{REAL_ARRAY} of a traced int64[3, 4], {JOIN}",
+        errors.ArrayIndexingError,
+        IndexError,
+        "indexing with an integer array is not supported yet: use slices and Python integers, and "
+        "np.stack to join what they give",
     ),
     (
         contained,

@@ -174,6 +174,27 @@ def test_illegal_directives(directive: Callable, program: Callable, message: str
     refused(directive, program, message)
 
 
+def test_a_tree_is_not_repeated_over_what_it_combined_in_place() -> None:
+    stages = stages_of(softmax)
+    lanes, total, out = (named(stages, name) for name in ("sum_lanes", "sum", "out"))
+    message = (
+        r"compute_at\(sum\): sum is computed at out, step after step, but it combines in place what"
+        " is stored only once; compute that at sum first"
+    )
+    with pytest.raises(ScheduleError, match=message):
+        Schedule(stages).compute_at(total, out, out.axes[0])
+    schedule = Schedule(stages).compute_at(lanes, total, total.axes[0])
+    inside = schedule.compute_at(total, out, out.axes[0])
+    assert_same_bits(lower(inside, REFERENCE), stages)
+    with pytest.raises(
+        ScheduleError,
+        match=message.replace("compute_at", "store", 1).replace(
+            "store\\(sum\\)", "store\\(sum_lanes\\)"
+        ),
+    ):
+        inside.store(lanes)
+
+
 def test_the_order_of_two_reduced_axes_is_kept() -> None:
     build = GraphBuilder("windowed")
     views = build.windows(build.input("x", 9, 8), (3, 3), (0, 1))

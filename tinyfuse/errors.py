@@ -257,7 +257,7 @@ class InPlaceWriteError(TinyfuseError, TypeError):
 
 
 class SideEffectError(TinyfuseError, RuntimeError):
-    """The traced function changed one of its arguments, or an array that its results depend on.
+    """The traced function changed an argument, a global or enclosing variable, or what is in one.
 
     A traced function runs once; what it does to Python objects would happen at that time only and
     then never again::
@@ -267,7 +267,8 @@ class SideEffectError(TinyfuseError, RuntimeError):
             state["x"] = state["x"] + 1          # SideEffectError
             return state["x"]
 
-    Return the new value: `return {**state, "x": state["x"] + 1}`.
+    Return the new value: `return {**state, "x": state["x"] + 1}`. `global` and `nonlocal` variables
+    that the function assigns are refused alike, and so is what is another whenever it is traced.
     """
 
 

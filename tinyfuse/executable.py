@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import describe
 from tinyfuse.graph.interpreter import VIEWS as NUMPY_VIEWS
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
 from tinyfuse.graph.primitives import broadcast, reshape, slice_, transpose, windows
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.runtime.library import Entry, scratch
-from tinyfuse.signature import Signature, StaleError
+from tinyfuse.signature import Signature, StaleError, TracedArgumentError
 from tinyfuse.trace import Captured, OutputSpec, Trace
+from tinyfuse.trace.builder import state
+from tinyfuse.trace.captured import Guard, type_difference
 from tinyfuse.tree import LEAF
 
 VIEWS = frozenset((broadcast, reshape, transpose, slice_, windows))
@@ -143,8 +144,17 @@ class Executable:
     """
 
     __slots__ = (
-        *("_alone", "_captured", "_checks", "_copies", "_direct", "_entry", "_layout", "_leaves"),
-        *("_operands", "_out_tree", "_results", "_roots", "_scratch_bytes", "_site", "_steps"),
+        *("_alone", "_captured", "_checks", "_copies", "_direct", "_entry", "_guards", "_layout"),
+        *(
+            "_leaves",
+            "_operands",
+            "_out_tree",
+            "_results",
+            "_roots",
+            "_scratch_bytes",
+            "_site",
+            "_steps",
+        ),
         *("_threads", "signature", "used"),
     )
 
@@ -162,6 +172,7 @@ class Executable:
     def _arrange_inputs(self, program: Program) -> None:
         inputs, captured = program.trace.graph.inputs, program.trace.captured
         site = self._site
+        self._guards = program.trace.guards
         self._captured = tuple(zip(captured, inputs[len(site.places) :], strict=True))
         places = (*site.places, *range(site.arity, site.arity + len(captured)))
         self._operands = [(places[at], inputs[at]) for at in program.plan.operands]
@@ -191,10 +202,16 @@ class Executable:
         """The function's result for the leaves of its arguments.
 
         Raises:
-            StaleError: a captured array has another type now.
+            StaleError: a captured array has another type now, or something else has changed that
+                tracing has seen outside of the function.
+            TracedArgumentError: what is captured belongs to the trace that this thread is in.
             Exception: what a check of the trace says.
         """
+        if self._guards:
+            _require_same(self._guards)
         if self._captured:
+            if state.builder is not None:
+                raise TracedArgumentError("captured arrays have no elements while tracing")
             args = [*args, *[_current(captured, var) for captured, var in self._captured]]
         layout, array = self._layout, np.ndarray
         operands = [
@@ -267,15 +284,21 @@ _FINISHES: dict[tuple[bool, bool], Callable[[Any], Any]] = {
 }
 
 
+def _require_same(guards: Sequence[Guard]) -> None:
+    """Raises StaleError where something that tracing has seen is another now."""
+    for guard in guards:
+        change = guard.change()
+        if change is not None:
+            raise StaleError(change)
+
+
 def _current(captured: Captured, var: Var) -> np.ndarray:
     """What a captured array is now. Raises StaleError where the program does not fit it."""
     try:
         array = captured.current()
     except Exception as error:  # whatever reading a variable or an attribute can raise
         raise StaleError(f"the captured {var.name} cannot be read: {error}") from None
-    if type(array) is type(captured.array) and (array.shape, array.dtype) == (var.shape, var.dtype):
-        return array
-    was = describe(var.shape, var.dtype)
-    if not isinstance(array, np.ndarray):
-        raise StaleError(f"the captured {var.name} is no array any more, was {was}")
-    raise StaleError(f"the captured {var.name}: {describe(array.shape, array.dtype)}, was {was}")
+    change = type_difference(var.name or "array", array, captured.array)
+    if change is not None:
+        raise StaleError(change)
+    return array

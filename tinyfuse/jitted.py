@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
 from tinyfuse.config import compile_log as log
-from tinyfuse.errors import ArgumentError, TinyfuseError, is_internal, without_internal_frames
+from tinyfuse.errors import (
+    ArgumentError,
+    SideEffectError,
+    TinyfuseError,
+    is_internal,
+    without_internal_frames,
+)
 from tinyfuse.parameters import Arguments, Function, Options, Parameters
 from tinyfuse.signature import (
     Call,
@@ -37,6 +43,8 @@ from tinyfuse.tree import LEAF, Leaf, TreeDef, flatten
 if TYPE_CHECKING:
     from tinyfuse.compilation import Lowered, Traced
     from tinyfuse.executable import Executable
+
+MOST_RECOMPILATIONS = 8  # of one call
 
 
 class FunctionCacheInfo(NamedTuple):
@@ -113,6 +121,8 @@ class JittedFunction(Leaf):
                     return entry(args)  # type: ignore[operator]
                 except StaleError:
                     self._uses -= 1
+                except TracedArgumentError:
+                    return self._plainly(args, kwargs)
                 except TinyfuseError as error:
                     without_internal_frames(error)
                     raise
@@ -203,7 +213,7 @@ class JittedFunction(Leaf):
         try:
             call = take_apart(self._parameters, args, kwargs)
         except TracedArgumentError:  # the call is a part of the function that is being traced
-            return self.__wrapped__(*args, **kwargs)
+            return self._plainly(args, kwargs)
         entry = self._programs.get(call.key)
         if type(entry) is _ByValue:
             entry = self._programs.get(entry.extended(call.key, call.values))
@@ -212,13 +222,26 @@ class JittedFunction(Leaf):
         else:
             executable = entry  # type: ignore[assignment]
             self._uses = executable.used = self._uses + 1
-        while True:
+        for _ in range(MOST_RECOMPILATIONS):
             try:
                 return executable(call.values)
+            except TracedArgumentError:
+                return self._plainly(args, kwargs)
             except StaleError as stale:
                 self._uses -= 1
+                change = stale
                 log.info("recompile %s: %s", self._function.name, stale)
-                executable = self._compile(call)
+                executable = self._compile(call, told=True)
+        raise SideEffectError(
+            f"{self._function.name}: {change}, again and again: what it reads from outside changes "
+            "whenever it is traced; pass that as an argument"
+        )
+
+    def _plainly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call as a part of the function that is being traced."""
+        from tinyfuse.trace import as_traced
+
+        return as_traced(self.__wrapped__)(*args, **kwargs)
 
     def _needs(self, call: Call) -> frozenset[int]:
         return self._needed.get(call.in_tree, frozenset())
@@ -250,14 +273,16 @@ class JittedFunction(Leaf):
             _jobs.pop(job, None)
             done.set()
 
-    def _compile(self, call: Call) -> Executable:
+    def _compile(self, call: Call, told: bool = False) -> Executable:
+        """told: whether the log has the reason already."""
         from tinyfuse.compilation import log_compilation
 
         self._require_elements(call)
         mode.compiling += 1
         try:
             traced = self._trace(call)
-            self._log_miss(traced)
+            if not told:
+                self._log_miss(traced)
             compiled = traced.lower().compile()
         finally:
             mode.compiling -= 1

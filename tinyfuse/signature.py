@@ -45,11 +45,11 @@ class ShapeDtypeStruct(Leaf):
 
 
 class StaleError(Exception):
-    """A captured array has not the type any more that a program was compiled for."""
+    """Something captured is not any more what a program was compiled for."""
 
 
 class TracedArgumentError(ArgumentError):
-    """An argument is a traced array, so that the call is a part of the function being traced."""
+    """An argument, or what is captured, is traced: the call is part of what is being traced."""
 
 
 class Static(Leaf):

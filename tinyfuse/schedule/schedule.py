@@ -218,6 +218,11 @@ class Schedule:
                 schedule._check_site(stage, plan.compute_at, directive)
         return schedule
 
+    def _is_inside(self, tree: Stage) -> bool:
+        """Whether what a tree combines is computed anew each time the tree is."""
+        site = self[tree.reads()[0].source].compute_at
+        return site is not None and site.stage is tree
+
     def _check_site(self, stage: Stage, site: Site, directive: str) -> None:
         """Refuse a place that its only reader does not have, or where it cannot be computed."""
         consumer, loops = site.stage, self[site.stage].loops
@@ -235,6 +240,11 @@ class Schedule:
             raise ScheduleError(f"{place}, which has no loop {site.loop.axis.name} any more")
         elif consumer.order is not Order.SERIAL and _rounds_began(consumer, loops, site.loop):
             raise ScheduleError(f"{place} inside its rounds, which combine it in place")
+        if stage.order is not Order.SERIAL and not self._is_inside(stage):
+            raise ScheduleError(
+                f"{place}, step after step, but it combines in place what is stored only once;"
+                f" compute that at {stage.name} first"
+            )
 
 
 def _rounds_began(tree: Stage, loops: tuple[Loop, ...], at: Loop) -> bool:

@@ -76,8 +76,8 @@ def _variants(threads: Sequence[int], schedules: int, seed: int) -> list[Variant
     pieces = tuple(threads)
     result = [Variant("unfused C", unfused, pieces=pieces), Variant("fused C", fused, (), pieces)]
     for number in range(schedules):
-        choices = SeededChoices(seed * 1000 + number)
-        result.append(Variant(f"C of random schedule {number}", random(choices), pieces=pieces))
+        schedule_of = random(seed * 1000 + number)
+        result.append(Variant(f"C of random schedule {number}", schedule_of, pieces=pieces))
     return result
 
 

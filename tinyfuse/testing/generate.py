@@ -47,10 +47,8 @@ CONSTRUCTS: dict[Construct, int] = {
     shaped.gram: 1,
     shaped.einsum: 1,
 }
-# Composed otherwise than numpy does, so that numpy's bits cannot be expected.
-COMPOSED = (shaped.einsum,)
-
 _DRAWN = tuple(construct for construct, weight in CONSTRUCTS.items() for _ in range(weight))
+_DRAWN_IF_LARGE = (*_DRAWN, *(shaped.reduction,) * 12, *(shaped.product, shaped.gram) * 2)
 _DTYPES: tuple[np.dtype, ...] = (FLOAT32, FLOAT64, *SUPPORTED, FLOAT32, FLOAT64, FLOAT32, FLOAT64)
 _EXTENTS = (2, 3, 4, 1, 5, 7, 0)
 # Shapes at which a reduction is split into lanes, blocks or several chains.
@@ -61,6 +59,7 @@ _LARGE_SHAPES = (
 _SMALL, _LARGE = 120, 9000  # elements of a value
 _DEEPEST = 6  # axes of a value
 _TRIES = 3
+_REFUSALS = (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError)  # numpy's
 _LENGTH = 20  # a program ends after each statement with a chance of one in so many
 _PARAMETERS = ("x", "y", "z", "w")
 _CAPTURED = ("table", "weights")
@@ -82,29 +81,26 @@ def draw_program(
     choices: Choices, label: str = "drawn program", name: str = "program", *, composed: bool = True
 ) -> Program:
     """A valid program: numpy runs it on its arguments without raising, to supported dtypes."""
-    large = choices.chance(1, 10)
+    large = choices.chance(1, 8)
     arguments, captured = _parameters(choices, large)
-    scope = Scope(choices, {**arguments, **captured}, _LARGE if large else _SMALL)
-    exact, statements = True, []
+    scope = Scope(choices, {**arguments, **captured}, _LARGE if large else _SMALL, composed)
+    statements: list[Statement] = []
     for target in _VARIABLES:
         if not choices.below(_LENGTH):
             break
-        construct = choices.choose(_DRAWN)
-        if construct in COMPOSED and not composed:
-            continue
+        construct = choices.choose(_DRAWN_IF_LARGE if large else _DRAWN)
         expression = _attempt(scope, construct, target)
         if expression is not None:
             statements.append(Statement(target, expression, choices.chance(1, 2)))
-            exact = exact and construct not in COMPOSED
     if not statements:
         statements.append(_identity(scope))
     outputs = _outputs(choices, [statement.target for statement in statements])
     if choices.chance(1, 10):  # what nothing needs stays
-        return Program(label, arguments, captured, tuple(statements), outputs, exact, name)
+        return Program(label, arguments, captured, tuple(statements), outputs, scope.exact, name)
     kept, needed = _needed(statements, outputs)
     arguments = {name: arguments[name] for name in arguments if name in needed} or arguments
     captured = {name: captured[name] for name in captured if name in needed}
-    return Program(label, arguments, captured, kept, outputs, exact, name)
+    return Program(label, arguments, captured, kept, outputs, scope.exact, name)
 
 
 def _parameters(choices: Choices, large: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -144,15 +140,17 @@ def _shapes(choices: Choices, large: bool) -> tuple[tuple[int, ...], ...]:
 
 def _attempt(scope: Scope, construct: Construct, target: str) -> Expression | None:
     """An expression that numpy accepts, with its value entered in the scope; or None."""
+    exact = scope.exact
     for _ in range(_TRIES):
         try:
             expression = construct(scope)
             value = evaluate(expression, scope.values)
-        except (NotApplicable, ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError):
+        except (NotApplicable, *_REFUSALS):
             continue
         if _admitted(value, scope.largest):
             scope.values[target] = value
             return expression
+    scope.exact = exact
     return None
 
 

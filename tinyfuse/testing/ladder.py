@@ -125,36 +125,30 @@ class Ladder:
         for pieces in variant.pieces:
             rung = variant.name if pieces == 1 else f"{variant.name}, {pieces} threads"
             for case, loops in programs.items():
-                self._run_one(rung, library, loops, case, results[case], pieces)
-
-    def _run_one(
-        self,
-        rung: str,
-        library: Library,
-        loops: Loops,
-        case: Case,
-        expected: list[np.ndarray],
-        pieces: int,
-    ) -> None:
-        def run() -> list[np.ndarray]:
-            return _shaped(case, library.run(loops, case.arrays, pieces))
-
-        self._compare(rung, case, expected, run)
+                run = partial(_outputs, library, loops, case, pieces)
+                self._compare(rung, case, results[case], run, partial(variant.text, case))
 
     # --- outcomes ---------------------------------------------------------------------------------
 
     def _compare(
-        self, rung: str, case: Case, expected: Sequence[Any], compute: Callable[[], Sequence[Any]]
+        self,
+        rung: str,
+        case: Case,
+        expected: Sequence[Any],
+        compute: Callable[[], Sequence[Any]],
+        schedule: Callable[[], str] = str,
     ) -> None:
+        """schedule: the text of what is to be told besides the program."""
         found = self._attempt(rung, case, compute)
         if found is None:
             return
         if len(found) != len(expected):
-            self._fail(rung, case, f"expected {len(expected)} outputs, found {len(found)}")
+            message = f"expected {len(expected)} outputs, found {len(found)}"
+            self._fail(rung, case, message, schedule())
         for number, (want, have) in enumerate(zip(expected, found, strict=False)):
             text = difference(want, have)
             if text:
-                self._fail(rung, case, f"output {number}: {text}")
+                self._fail(rung, case, f"output {number}: {text}", schedule())
 
     def _attempt(self, rung: str, case: Case, compute: Callable[[], Any]) -> Any:
         """What is computed; None, and a failure in the report, where that raises."""
@@ -168,8 +162,12 @@ class Ladder:
         self.report.climbed[rung] += 1
         return result
 
-    def _fail(self, rung: str, case: Case, message: str) -> None:
-        self.report.failures.append(Failure(rung, message, case.text))
+    def _fail(self, rung: str, case: Case, message: str, schedule: str = "") -> None:
+        self.report.failures.append(Failure(rung, message, case.text, schedule))
+
+
+def _outputs(library: Library, loops: Loops, case: Case, pieces: int) -> list[np.ndarray]:
+    return _shaped(case, library.run(loops, case.arrays, pieces))
 
 
 def _shaped(case: Case, flat: Sequence[np.ndarray]) -> list[np.ndarray]:

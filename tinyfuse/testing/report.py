@@ -18,9 +18,10 @@ class Failure:
     rung: str
     message: str
     program: str
+    schedule: str = ""
 
     def __str__(self) -> str:
-        return f"{self.rung}: {self.message}\n{self.program}"
+        return f"{self.rung}: {self.message}\n{self.program}\n{self.schedule}".rstrip("\n")
 
 
 @dataclass(slots=True)

@@ -20,6 +20,8 @@ class Scope:
     choices: Choices
     values: dict[str, Any]
     largest: int  # number of elements that no value may exceed
+    composed: bool = True  # whether there may be what is computed otherwise than numpy does
+    exact: bool = True  # whether there is nothing of that
 
     def array(self, accept: Callable[[Array], bool] = lambda value: True) -> str:
         """A name of an accepted array or numpy scalar, preferably a recent one."""
@@ -28,6 +30,12 @@ class Scope:
             raise NotApplicable
         index = min(self.choices.below(len(names)), self.choices.below(len(names)))
         return names[-1 - index]
+
+    def compose(self) -> None:
+        """Note that numpy's bits can no longer be expected, where that is allowed."""
+        if not self.composed:
+            raise NotApplicable
+        self.exact = False
 
     def partner(self, name: str, accept: Callable[[Array], bool] = lambda value: True) -> str:
         """A name of an array that broadcasts with the named one."""

@@ -204,6 +204,8 @@ def product(scope: Scope) -> Expression:
     x = scope.array(_has_axes)
     shape = scope.values[x].shape
     y = scope.array(lambda value: value.ndim > 0 and value.shape[-2:][0] == shape[-1])
+    if scope.values[x].dtype != scope.values[y].dtype:
+        scope.compose()  # numpy converts into a layout of its own, and BLAS sums by the layout
     if scope.choices.below(3) == 0:
         return operator("{0} @ {1}", x, y)
     return call(f"np.{scope.choices.choose(('matmul', 'dot'))}({{0}}, {{1}})", x, y)
@@ -215,6 +217,7 @@ def gram(scope: Scope) -> Expression:
 
 
 def einsum(scope: Scope) -> Expression:
+    scope.compose()
     x, y = scope.array(_has_axes), scope.array(_has_axes)
     first, second = scope.values[x].shape, scope.values[y].shape
     labels = "ijklmnop"

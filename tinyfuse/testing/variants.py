@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from zlib import crc32
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import Loops
@@ -11,9 +12,10 @@ from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.schedule.planner import default_schedule
+from tinyfuse.schedule.printer import schedule_text
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.testing.case import Case
-from tinyfuse.testing.choices import Choices, SeededChoices
+from tinyfuse.testing.choices import SeededChoices
 from tinyfuse.testing.schedules import random_schedule
 
 ScheduleOf = Callable[[Case], Schedule]
@@ -34,10 +36,14 @@ def plain(case: Case) -> Schedule:
     return Schedule(case.stages)
 
 
-def random(choices: Choices) -> ScheduleOf:
-    """Some directives away from one of the others, or that one where lowering refuses it."""
+def random(seed: int) -> ScheduleOf:
+    """A few directives away from one of the others, or that one where lowering refuses it.
+
+    A function of the seed and the case, so that a failure can be made again.
+    """
 
     def schedule_of(case: Case) -> Schedule:
+        choices = SeededChoices(seed << 32 | crc32(case.text.encode()))
         start = choices.choose((plain, fused, unfused))(case)
         schedule = random_schedule(choices, start)
         try:
@@ -65,6 +71,10 @@ class Variant:
     def loops(self, case: Case) -> Loops:
         return lowered(case, self.schedule_of)
 
+    def text(self, case: Case) -> str:
+        """The schedule, as failures show it."""
+        return schedule_text(self.schedule_of(case))
+
 
 def lowered(case: Case, schedule_of: ScheduleOf) -> Loops:
     """The loops of a case, verified."""
@@ -78,5 +88,5 @@ def usual_variants(seed: int = 0) -> tuple[Variant, ...]:
     return (
         Variant("unfused C", unfused),
         Variant("fused C", fused, pieces=(1, 3)),
-        Variant("C of a random schedule", random(SeededChoices(seed)), pieces=(2, 7)),
+        Variant("C of a random schedule", random(seed), pieces=(2, 7)),
     )

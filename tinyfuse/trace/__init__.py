@@ -14,6 +14,7 @@ from tinyfuse.trace import selection as _selection
 from tinyfuse.trace import shape as _shape
 from tinyfuse.trace.captured import Captured, Place
 from tinyfuse.trace.run import is_traced, trace
+from tinyfuse.trace.scope import as_traced
 from tinyfuse.trace.specs import ArgumentSpec, Check, NeedsValue, OutputSpec, Trace
 from tinyfuse.trace.tracer import Tracer
 
@@ -26,6 +27,7 @@ __all__ = [
     "Place",
     "Trace",
     "Tracer",
+    "as_traced",
     "is_traced",
     "trace",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from tinyfuse.errors import LeakedTracerError, SideEffectError, UnsupportedDtype
 from tinyfuse.graph.ir import Atom, Eqn, Primitive, Var
 from tinyfuse.graph.shapes import infer
 from tinyfuse.source import UNKNOWN, Source, here, location
-from tinyfuse.trace.captured import Captured, Place, find_places
+from tinyfuse.trace.captured import Captured, Guard, Place, SameAs, SameType
+from tinyfuse.trace.reachable import find_places
 from tinyfuse.trace.specs import Check
 
 
@@ -27,6 +28,7 @@ class GraphBuilder:
         "_snapshots",
         "checks",
         "eqns",
+        "guards",
         "inputs",
         "source",
     )
@@ -35,6 +37,7 @@ class GraphBuilder:
         self.eqns: list[Eqn] = []
         self.inputs: list[Var] = []
         self.checks: list[Check] = []
+        self.guards: list[Guard] = []
         self.source: Source | None = None  # of the operation that is running
         self._function = function
         self._captured: dict[int, tuple[Captured, Var]] = {}
@@ -67,24 +70,55 @@ class GraphBuilder:
         return place_text(self.source or UNKNOWN)
 
     def capture(self, array: np.ndarray) -> Var:
-        """The hidden input that stands for an array from outside."""
+        """The hidden input that stands for an array from outside, wherever it was found."""
         known = self._captured.get(id(array))
         if known is None:
-            known = self._captured[id(array)] = self._new_input(array)
+            require_plain(array)
+            if self._places is None:
+                self._places = find_places(self._function)
+            place = self._places.get(id(array))
+            if place is None:
+                self._snapshots.append((array, array.copy(), self.source or here()))
+            known = self._add(array, place)
         return known[1]
 
-    def _new_input(self, array: np.ndarray) -> tuple[Captured, Var]:
-        require_plain(array)
-        if self._places is None:
-            self._places = find_places(self._function)
-        place = self._places.get(id(array))
-        if place is None:
-            self._snapshots.append((array, array.copy(), self.source or here()))
-        return Captured(array, place), Var(array.shape, array.dtype, place.name if place else None)
+    def capture_at(self, array: np.ndarray, place: Place) -> Var:
+        """The hidden input for an array that was found at this place."""
+        known = self._captured.get(id(array))
+        if known is None or known[0].place is None:
+            known = self._add(array, place, known and known[1])
+        elif known[0].place.path != place.path:
+            self.guards.append(SameAs(place, known[0].place))
+        return known[1]
 
-    @property
-    def captured(self) -> list[tuple[Captured, Var]]:
-        return list(self._captured.values())
+    def _add(
+        self, array: np.ndarray, place: Place | None, var: Var | None = None
+    ) -> tuple[Captured, Var]:
+        var = var or Var(array.shape, array.dtype, place.name if place else None)
+        known = self._captured[id(array)] = (Captured(array, place), var)
+        return known
+
+    def captured(self, outputs: Iterable[Any] = ()) -> list[tuple[Captured, Var]]:
+        """The hidden inputs that something is computed from, or that are among the outputs.
+
+        In the order of their first use. Of the others only the type counts.
+        """
+        known = {found[1]: found for found in self._captured.values()}
+        used = [atom for eqn in self.eqns for atom in eqn.inputs]
+        used += [*outputs, *[check.output for check in self.checks]]
+        return [known[atom] for atom in dict.fromkeys(filter(_is_var, used)) if atom in known]
+
+    def type_guards(self, used: Iterable[tuple[Captured, Var]]) -> list[Guard]:
+        """For the arrays that were seen and not computed with."""
+        taken = {var for _, var in used}
+        return [
+            SameType(captured.place, captured.array)
+            for captured, var in self._captured.values()
+            if var not in taken and captured.place is not None
+        ]
+
+    def captured_by_var(self) -> dict[Var, Captured]:
+        return {var: captured for captured, var in self._captured.values()}
 
     def verify_unchanged(self) -> None:
         """Raises SideEffectError if an array made while tracing was written after its use."""
@@ -95,6 +129,10 @@ class GraphBuilder:
                     "elements before the first traced operation that uses it, or use a new array"
                     + place_text(source)
                 )
+
+
+def _is_var(value: Any) -> bool:
+    return type(value) is Var
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
@@ -128,7 +166,10 @@ def place_text(source: Source) -> str:
 
 
 class _State(threading.local):
+    """What a thread traces, and what the functions that it traces see (a Scope)."""
+
     builder: GraphBuilder | None = None
+    scope: Any = None
 
 
 state = _State()

@@ -1,26 +1,30 @@
-"""Arrays that a traced function takes from outside: found again at every call."""
+"""What a traced function takes from outside: where that is found, and whether it has changed."""
 
 from __future__ import annotations
 
-import functools
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from types import CellType, CodeType, FunctionType, MethodType
-from typing import Any
+from types import CellType
+from typing import Any, Protocol
 
 import numpy as np
 
-_NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
-_DEPTH = 3  # containers within containers that are searched
-_LIMIT = 20_000  # values looked at
+from tinyfuse.dtypes import describe
+from tinyfuse.tree import TreeDef, parts_of
+
+# Bytes of an array whose elements are compared at every call, where tracing needs them.
+COMPARED_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where Python finds a value: a global or closure variable, then items and attributes of it."""
+    """Where Python finds a value: a global or closure variable, then items and attributes of it.
+
+    path: equal for the same place.
+    """
 
     name: str
+    path: tuple[Hashable, ...]
     look: Callable[[], Any]
 
 
@@ -43,126 +47,189 @@ class Captured:
         return self.array if self.place is None else self.place.look()
 
 
-def find_places(function: Callable[..., Any]) -> dict[int, Place]:
-    """The places of all arrays that a function can reach by name, by the arrays' ids.
-
-    Looks at the closure and global variables that the function's code mentions, at those of the
-    Python functions among them, and into dicts, lists, tuples, modules and objects that are
-    mentioned.
-    """
-    return _Search().run(function)
+# -- places
 
 
-class _Search:
-    def __init__(self) -> None:
-        self.places: dict[int, Place] = {}
-        self.seen: set[int] = set()
-        self.functions: list[FunctionType] = []
-
-    def run(self, function: Callable[..., Any]) -> dict[int, Place]:
-        self.add_function(function)
-        for found in self.functions:  # grows while it runs
-            names = _names(found.__code__)
-            for place in _variables(found, names):
-                self.look_at(place, names)
-            if len(self.seen) > _LIMIT:
-                break
-        return self.places
-
-    def look_at(self, place: Place, names: dict[str, None]) -> None:
-        waiting = [(place, 0)]
-        while waiting and len(self.seen) <= _LIMIT:
-            place, depth = waiting.pop()
-            try:
-                value = place.look()
-            except (NameError, AttributeError, LookupError, ValueError):
-                continue
-            if isinstance(value, np.ndarray):
-                self.places.setdefault(id(value), place)
-            elif id(value) not in self.seen:
-                self.seen.add(id(value))
-                self.add_function(value)
-                if depth < _DEPTH:
-                    inner = list(_inside(place, value, names))
-                    waiting.extend((part, depth + 1) for part in reversed(inner))
-
-    def add_function(self, value: Any) -> None:
-        """Queue the Python functions behind a callable."""
-        for function in _python_functions(value):
-            of_numpy = function.__code__.co_filename.startswith(_NUMPY)
-            if not of_numpy and not any(function is known for known in self.functions):
-                self.functions.append(function)
-
-
-def _python_functions(value: Any) -> Iterator[FunctionType]:
-    if isinstance(value, MethodType):
-        value = value.__func__
-    if isinstance(value, FunctionType):
-        yield value
-    elif isinstance(value, type):
-        yield from (part for part in vars(value).values() if isinstance(part, FunctionType))
-    elif isinstance(value, functools.partial):
-        yield from _python_functions(value.func)
-    else:
-        call = getattr(type(value), "__call__", None)  # noqa: B004
-        if isinstance(call, FunctionType):
-            yield call
-    wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
-    if isinstance(wrapped, (FunctionType, MethodType)):
-        yield from _python_functions(wrapped)
-
-
-def _names(code: CodeType) -> dict[str, None]:
-    """All names that a function's code mentions, those of inner functions included."""
-    names: dict[str, None] = {}
-    codes = [code]
-    for found in codes:
-        names.update(dict.fromkeys((*found.co_names, *found.co_freevars)))
-        codes.extend(const for const in found.co_consts if isinstance(const, CodeType))
-    return names
-
-
-def _variables(function: FunctionType, names: dict[str, None]) -> Iterator[Place]:
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-    for name, cell in cells:
-        yield Place(name, _cell_reader(cell))
-    for name in names:
-        if name in function.__globals__:
-            yield Place(name, _global_reader(function.__globals__, name))
-
-
-def _cell_reader(cell: CellType) -> Callable[[], Any]:
-    return lambda: cell.cell_contents
-
-
-def _global_reader(variables: dict[str, Any], name: str) -> Callable[[], Any]:
+def global_place(variables: Mapping[str, Any], name: str) -> Place:
     def read() -> Any:
         try:
             return variables[name]
         except KeyError:
             raise NameError(f"name {name!r} is not defined") from None
 
-    return read
+    return Place(name, ("global", id(variables), name), read)
 
 
-def _inside(place: Place, value: Any, names: dict[str, None]) -> Iterator[Place]:
-    """The parts of a container; of modules and objects only the attributes that are mentioned."""
-    if isinstance(value, dict):
-        for key in value:
-            yield Place(f"{place.name}_{key}", _item_reader(place, key))
-    elif isinstance(value, (list, tuple)):
-        for key in range(len(value)):
-            yield Place(f"{place.name}_{key}", _item_reader(place, key))
-    elif not isinstance(value, (np.generic, type)) and value is not np:
-        attributes = getattr(value, "__dict__", ())
-        for name in names:
-            if name in attributes:
-                yield Place(name, _attribute_reader(place, name))
+def cell_place(cell: CellType, name: str) -> Place:
+    return Place(name, ("cell", id(cell)), lambda: cell.cell_contents)
 
 
-def _item_reader(place: Place, key: Any) -> Callable[[], Any]:
-    return lambda: place.look()[key]
+def item_place(place: Place, key: Any) -> Place:
+    path = (*place.path, "item", key)
+    return Place(f"{place.name}_{key}", path, lambda: place.look()[key])
 
 
-def _attribute_reader(place: Place, name: str) -> Callable[[], Any]:
-    return lambda: getattr(place.look(), name)
+def attribute_place(place: Place, name: str) -> Place:
+    path = (*place.path, "attribute", name)
+    return Place(name, path, lambda: getattr(place.look(), name))
+
+
+def part_place(place: Place, structure: TreeDef, key: Any) -> Place:
+    """A part of a container with this structure."""
+    if structure.kind == "object":
+        return attribute_place(place, key)
+    at = structure.keys.index(key) if structure.kind == "namedtuple" else key
+    return item_place(place, at)
+
+
+# -- guards: what a program depends on, beside its arguments
+
+
+class Guard(Protocol):
+    """Something that tracing has seen, compared at every call with what is there now."""
+
+    @property
+    def place(self) -> Place: ...
+
+    def change(self) -> str | None:
+        """What differs now, for a log line; None if nothing does."""
+
+
+class _Changing:
+    """Base of guards: reading a place that is gone is a change as well."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+    def change(self) -> str | None:
+        try:
+            now = self.place.look()
+        except Exception as error:  # whatever reading a variable or an attribute can raise
+            return f"the captured {self.place.name} cannot be read: {error}"
+        return self.difference(now)
+
+    def difference(self, now: Any) -> str | None:
+        raise NotImplementedError
+
+
+class Same(_Changing):
+    """The very object, or an equal number, string or tuple of those."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, place: Place, value: Any) -> None:
+        super().__init__(place)
+        self.value = value
+
+    def difference(self, now: Any) -> str | None:
+        if now is self.value or equal(now, self.value):
+            return None
+        if is_constant(now) and is_constant(self.value):
+            return f"the captured {self.place.name}: {_short(now)}, was {_short(self.value)}"
+        return f"the captured {self.place.name} is another {type(self.value).__name__}"
+
+
+class SameAs(_Changing):
+    """The same array as another place holds."""
+
+    __slots__ = ("other",)
+
+    def __init__(self, place: Place, other: Place) -> None:
+        super().__init__(place)
+        self.other = other
+
+    def difference(self, now: Any) -> str | None:
+        if now is self.other.look():
+            return None
+        return f"the captured {self.place.name} and {self.other.name} are no longer the same object"
+
+
+class SameType(_Changing):
+    """An array of this shape and dtype."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, place: Place, array: np.ndarray) -> None:
+        super().__init__(place)
+        self.array = array
+
+    def difference(self, now: Any) -> str | None:
+        return type_difference(self.place.name, now, self.array)
+
+
+class SameElements(_Changing):
+    """An array with these elements, bit for bit."""
+
+    __slots__ = ("copy", "elements")
+
+    def __init__(self, place: Place, array: np.ndarray) -> None:
+        super().__init__(place)
+        self.copy = array.copy()  # also keeps the objects in it alive
+        self.elements = self.copy.tobytes()
+
+    def difference(self, now: Any) -> str | None:
+        change = type_difference(self.place.name, now, self.copy)
+        if change is None and now.tobytes() != self.elements:
+            change = f"the captured {self.place.name} has other elements, which tracing has used"
+        return change
+
+
+class SameParts(_Changing):
+    """A container of this type with these keys; what is in it has guards of its own."""
+
+    __slots__ = ("keys", "type")
+
+    def __init__(self, place: Place, kind: type, keys: tuple[Any, ...]) -> None:
+        super().__init__(place)
+        self.type = kind
+        self.keys = keys
+
+    def difference(self, now: Any) -> str | None:
+        if type(now) is self.type:
+            parts = parts_of(now)
+            if (parts[2] if parts else tuple(vars(now))) == self.keys:
+                return None
+        return f"the captured {self.place.name} has other parts"
+
+
+def type_difference(name: str, now: Any, array: np.ndarray) -> str | None:
+    """How an array differs in type from the one that tracing saw."""
+    if type(now) is type(array) and now.shape == array.shape and now.dtype == array.dtype:
+        return None
+    was = describe(array.shape, array.dtype)
+    if not isinstance(now, np.ndarray):
+        return f"the captured {name} is no array any more, was {was}"
+    return f"the captured {name}: {describe(now.shape, now.dtype)}, was {was}"
+
+
+_CONSTANTS = (
+    *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range),
+    np.dtype,
+)
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a value cannot change, so that equal ones mean the same."""
+    if type(value) is tuple:
+        return all(map(is_constant, value))
+    return type(value) in _CONSTANTS or isinstance(value, (np.generic, np.dtype))
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two constants mean the same: 1, 1.0 and True are three, -0.0 and 0.0 two."""
+    if type(one) is not type(other):
+        return False
+    if type(one) is tuple:
+        return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, np.generic):
+        return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    if isinstance(one, (float, complex)):
+        return repr(one) == repr(other)
+    return is_constant(one) and bool(one == other)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

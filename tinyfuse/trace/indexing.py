@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.trace.dispatch import as_method
+from tinyfuse.trace.elements import without_tracing
 from tinyfuse.trace.operations import reshape, slice_
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
@@ -61,6 +62,8 @@ def _checked_item(item: Any) -> slice | int:
     kind = type(item)
     if kind is slice or kind is int:
         return item
+    if kind is Tracer and not item.shape:
+        raise without_tracing(errors.ArrayIndexingError(_no_array_index(item)), item)
     if kind in (bool, np.bool_, list, Tracer) or isinstance(item, np.ndarray):
         raise errors.ArrayIndexingError(_no_array_index(item))
     if kind is TracedFloat:

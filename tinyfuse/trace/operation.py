@@ -11,6 +11,7 @@ from tinyfuse import errors
 from tinyfuse.graph.ir import Var
 from tinyfuse.source import Source, here
 from tinyfuse.trace.builder import place_text, state
+from tinyfuse.trace.elements import without_tracing
 
 
 def operate(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -28,7 +29,7 @@ def operate(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     try:
         result = function(*args, **kwargs)
     except Exception as error:
-        raise explained(error, source) from None
+        raise explained(without_tracing(error, (args, kwargs)), source) from None
     finally:
         if builder is not None:
             builder.source = None

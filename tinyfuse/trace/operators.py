@@ -70,9 +70,9 @@ def _in_place(name: str, sign: str) -> Callable[[Tracer, Any], Any]:
     def method(self: Tracer, other: Any) -> Any:
         if self._scalar:
             return NotImplemented  # numpy's scalars are immutable: x += y binds x to x + y
-        return operate(refuse)
+        return operate(refuse, self)
 
-    def refuse() -> None:
+    def refuse(self: Tracer) -> None:
         raise errors.InPlaceWriteError(
             f"`x {sign}= y` writes into the array x in place, which is not supported yet: write "
             f"x = x {sign} y"

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from tinyfuse import tree
+from tinyfuse.config import compile_log as log
 from tinyfuse.dtypes import FLOAT64, describe, is_supported
 from tinyfuse.errors import SideEffectError, UnsupportedDtypeError
 from tinyfuse.graph.ir import Graph, Literal, Var
 from tinyfuse.source import Source
 from tinyfuse.trace.builder import GraphBuilder, leaked, place_text, state
-from tinyfuse.trace.specs import ArgumentSpec, OutputSpec, Trace
+from tinyfuse.trace.scope import Scope
+from tinyfuse.trace.specs import ArgumentSpec, NeedsElements, OutputSpec, Trace
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 from tinyfuse.tree import TreeDef
@@ -29,23 +33,62 @@ def trace(
     Raises NeedsValue where Python needs the value of a `weak` argument, the errors of
     `tinyfuse.errors` for what can't be traced, and whatever the function itself raises.
     """
+    frozen: set[tuple[Any, ...]] = set()
+    while True:
+        try:
+            return _trace(function, in_tree, specs, name, frozen)
+        except NeedsElements as needed:
+            frozen.update([place.path for place in needed.places])
+            log.info(
+                "retrace %s: tracing needs the elements of the captured %s (%s): they are compared "
+                "at each call",
+                *(name, ", ".join([place.name for place in needed.places]), needed.reason),
+            )
+
+
+def _trace(
+    function: Callable[..., Any],
+    in_tree: TreeDef,
+    specs: Sequence[ArgumentSpec],
+    name: str,
+    frozen: Collection[tuple[Any, ...]],
+) -> Trace:
     builder = GraphBuilder(function)
+    scope = Scope(builder, frozen)
     names = argument_names(function, in_tree)
     leaves = [
-        _stand_in(builder, spec, at, leaf_name)
+        _stand_in(builder, scope, spec, at, leaf_name)
         for at, (spec, leaf_name) in enumerate(zip(specs, names, strict=True))
     ]
     args, kwargs = in_tree.unflatten(leaves)
-    outer, state.builder = state.builder, builder
+    for cls in _classes(in_tree):
+        scope.note_class(cls)
+    outer = state.builder, state.scope
+    state.builder, state.scope = builder, scope
     try:
-        returned = function(*args, **kwargs)
+        returned = scope.see_root(function)(*args, **kwargs)
         results, out_tree = tree.flatten(returned)
-        outputs = [_output(builder, value) for value in results]
+        outputs = [_output(builder, scope.original(value)) for value in results]
     finally:
-        state.builder = outer
+        state.builder, state.scope = outer
     _require_unchanged(function, (args, kwargs), leaves, in_tree, names)
     builder.verify_unchanged()
+    try:
+        scope.finish()
+    except SideEffectError as error:
+        raise SideEffectError(f"{error}{_definition(function)}") from None
     return _finished(builder, name, tuple(specs), tuple(outputs), out_tree)
+
+
+def _classes(in_tree: TreeDef) -> list[type]:
+    """The classes of objects among the arguments."""
+    found: dict[type, None] = {}
+    waiting = [in_tree]
+    for structure in waiting:
+        if structure.kind in ("object", "namedtuple"):
+            found[structure.static] = None
+        waiting.extend(structure.children)
+    return list(found)
 
 
 def is_traced(value: Any) -> bool:
@@ -53,9 +96,12 @@ def is_traced(value: Any) -> bool:
     return type(value) in (Tracer, TracedFloat)
 
 
-def _stand_in(builder: GraphBuilder, spec: ArgumentSpec, at: int, name: str | None) -> Any:
+def _stand_in(
+    builder: GraphBuilder, scope: Scope, spec: ArgumentSpec, at: int, name: str | None
+) -> Any:
     if spec.kind == "static":
-        return spec.value
+        callables = (FunctionType, MethodType, functools.partial)
+        return scope.see_root(spec.value) if isinstance(spec.value, callables) else spec.value
     dtype = FLOAT64 if spec.kind == "weak" else spec.dtype
     if dtype is None or not is_supported(dtype):
         raise UnsupportedDtypeError(
@@ -156,7 +202,7 @@ def _finished(
     outputs: tuple[OutputSpec, ...],
     out_tree: TreeDef,
 ) -> Trace:
-    captured = builder.captured
+    captured = builder.captured([output.atom for output in outputs])
     checks = tuple(builder.checks)
     graph = Graph(
         name,
@@ -167,4 +213,6 @@ def _finished(
             *[check.output for check in checks],
         ),
     )
-    return Trace(graph, specs, tuple([c for c, _ in captured]), outputs, out_tree, checks)
+    guards = (*builder.guards, *builder.type_guards(captured))
+    found = tuple([each for each, _ in captured])
+    return Trace(graph, specs, found, outputs, out_tree, checks, guards)

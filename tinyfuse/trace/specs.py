@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tinyfuse.graph.ir import Atom, Graph, Var
-from tinyfuse.trace.captured import Captured
+from tinyfuse.trace.captured import Captured, Guard, Place
 from tinyfuse.tree import TreeDef
 
 Kind = Literal["array", "scalar", "weak", "static"]
@@ -60,6 +60,7 @@ class Trace:
 
     graph.inputs: one for each spec that is not static, then one for each captured array.
     graph.outputs: one for each output that is not static, then one for each check.
+    guards: what else it depends on from outside: where one has changed, it is to be traced again.
     """
 
     graph: Graph
@@ -68,6 +69,16 @@ class Trace:
     outputs: tuple[OutputSpec, ...]
     out_tree: TreeDef
     checks: tuple[Check, ...]
+    guards: tuple[Guard, ...] = ()
+
+
+class NeedsElements(BaseException):
+    """Python needs the elements of captured arrays; make them known and trace again."""
+
+    def __init__(self, places: tuple[Place, ...], reason: str):
+        super().__init__(reason)
+        self.places = places
+        self.reason = reason
 
 
 class NeedsValue(BaseException):

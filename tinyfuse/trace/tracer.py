@@ -16,6 +16,7 @@ from tinyfuse import errors
 from tinyfuse.dtypes import describe
 from tinyfuse.graph.ir import Atom
 from tinyfuse.trace.builder import GraphBuilder, leaked, state
+from tinyfuse.trace.elements import without_tracing
 from tinyfuse.trace.operation import operate
 
 
@@ -26,8 +27,6 @@ class Tracer:
     """
 
     __slots__ = ("_atom", "_builder", "_scalar")
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, builder: GraphBuilder, atom: Atom, scalar: bool = False):
         self._builder = builder
@@ -44,7 +43,8 @@ class Tracer:
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        _refuse_write("assigning to x.shape changes the array in place: write x = x.reshape(shape)")
+        words = "assigning to x.shape changes the array in place: write x = x.reshape(shape)"
+        _refuse_write(self, words)
 
     @property
     def dtype(self) -> np.dtype:
@@ -84,7 +84,10 @@ class Tracer:
 
     def __format__(self, spec: str) -> str:
         if spec:
-            _refuse(errors.NumberConversionError, f"format(x, {spec!r}) needs the value of {{}}")
+            words = (
+                f"format(x, {spec!r}) needs the value of a traced array, which is known only at "
+            )
+            _fail(errors.NumberConversionError(words + "run time"), self)
         return repr(self)
 
     def __copy__(self) -> Tracer:
@@ -159,6 +162,13 @@ class Tracer:
     def tolist(self) -> NoReturn:
         _convert(self, errors.NumberConversionError, "x.tolist()", "x itself, or list(x)")
 
+    def __hash__(self) -> int:
+        kind = f"numpy.{self.dtype.name if self._scalar else 'ndarray'}"
+        if self._scalar:
+            error = errors.NumberConversionError(f"hash() needs the value of a traced {kind}")
+            _fail(error, self)
+        raise TypeError(f"unhashable type: '{kind}'")
+
     def __contains__(self, value: Any) -> bool:
         _convert(self, errors.BoolConversionError, "`in`", "(x == value).any()")
 
@@ -168,21 +178,22 @@ class Tracer:
         if self._scalar:
             raise TypeError(f"'numpy.{self.dtype.name}' object does not support item assignment")
         _refuse_write(
+            self,
             f"x[...] = value writes into {describe(self.shape, self.dtype)} in place, which is not "
-            "supported yet: build a new array with np.where(mask, value, x) or np.concatenate"
+            "supported yet: build a new array with np.where(mask, value, x) or np.concatenate",
         )
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         if name in _WRITING_METHODS:
-            _refuse_write(f"x.{name} changes an array in place, which is not supported yet")
+            _refuse_write(self, f"x.{name} changes an array in place, which is not supported yet")
         if not hasattr(np.ndarray, name):
             raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
         near = difflib.get_close_matches(name, [n for n in dir(Tracer) if n[0] != "_"], 1, 0.6)
         hint = f"; the nearest one that is: x.{near[0]}" if near else ""
         message = f"x.{name} is not among the attributes of an array that tinyfuse traces{hint}"
-        _fail(errors.UnlistedAttributeError(message))
+        _fail(errors.UnlistedAttributeError(message), self)
 
 
 _WRITING_METHODS = (
@@ -198,8 +209,10 @@ _WRITING_METHODS = (
 )
 
 
-def _fail(error: Exception) -> NoReturn:
+def _fail(error: Exception, tracer: Tracer | None = None) -> NoReturn:
     """Raise an error that ends with the user's place."""
+    if tracer is not None:
+        error = without_tracing(error, tracer)
 
     def fail() -> NoReturn:
         raise error
@@ -216,12 +229,8 @@ def _convert(
     kind = describe(tracer.shape, tracer.dtype)
     message = f"{what} needs the value of a traced {kind}, which is known only when the compiled "
     message += f"function runs; use {remedy}"
-    _fail(error(f"{words}: {message}" if words else message))
+    _fail(error(f"{words}: {message}" if words else message), tracer)
 
 
-def _refuse(error: type[errors.TinyfuseError], message: str) -> NoReturn:
-    _fail(error(message.format("a traced array, which is known only at run time")))
-
-
-def _refuse_write(message: str) -> NoReturn:
-    _fail(errors.InPlaceWriteError(message))
+def _refuse_write(tracer: Tracer, message: str) -> NoReturn:
+    _fail(errors.InPlaceWriteError(message), tracer)

@@ -29,23 +29,16 @@ static void any_negative_out(const double *restrict x, bool8_t *restrict out) {
 }
 
 // return (x < 0).any(axis=1), np.isfinite(x).all()
-// [isfinite_1] reads 4.92 KiB, writes 630 B, 630 operations
-static void any_negative_isfinite_1(const double *restrict x, bool8_t *restrict isfinite_1) {
-  for (long i = 0; i < 630; i++)
-    isfinite_1[i] = __builtin_fabs(x[i]) < __builtin_inf();
-}
-
-// return (x < 0).any(axis=1), np.isfinite(x).all()
-// [out_1_lanes, out_1] reads 630 B, writes 1 B, 693 operations
-static void any_negative_out_1(const bool8_t *restrict isfinite_1, bool8_t *restrict out_1) {
+// [isfinite_1, out_1_lanes, out_1] reads 4.92 KiB, writes 1 B, 1323 operations
+static void any_negative_out_1(const double *restrict x, bool8_t *restrict out_1) {
   bool8_t out_1_lanes[64];
   for (long l = 0; l < 64; l++)
     out_1_lanes[l] = 1;
   for (long s = 0; s < 9; s++)
     for (long l = 0; l < 64; l++)
-      out_1_lanes[l] = out_1_lanes[l] & isfinite_1[64 * s + l];
+      out_1_lanes[l] = out_1_lanes[l] & (__builtin_fabs(x[64 * s + l]) < __builtin_inf());
   for (long l = 0; l < 54; l++)
-    out_1_lanes[l] = out_1_lanes[l] & isfinite_1[l + 576];
+    out_1_lanes[l] = out_1_lanes[l] & (__builtin_fabs(x[l + 576]) < __builtin_inf());
   for (long l = 0; l < 32; l++)
     out_1_lanes[l] = out_1_lanes[l] & out_1_lanes[l + 32];
   for (long l = 0; l < 16; l++)
@@ -61,13 +54,12 @@ static void any_negative_out_1(const bool8_t *restrict isfinite_1, bool8_t *rest
 }
 
 int any_negative(void *const *arrays, void *scratch, const tf_pool *pool) {
+  (void)scratch;
   (void)pool;
   double *x = arrays[0];
   bool8_t *out = arrays[1];
   bool8_t *out_1 = arrays[2];
-  bool8_t *isfinite_1 = scratch;
   any_negative_out(x, out);
-  any_negative_isfinite_1(x, isfinite_1);
-  any_negative_out_1(isfinite_1, out_1);
+  any_negative_out_1(x, out_1);
   return 0;
 }
