@@ -93,5 +93,6 @@ static inline int_t tf_power_int(int_t a, int_t b) {
 static inline int_t tf_wrap_index_int(int_t a, int_t b) {
   int_t position = a < 0 ? (int_t)(a + b) : a;
   int_t least = position < 0 ? 0 : position;
-  return least < b ? least : (int_t)(b - 1);
+  int_t last = (int_t)(b - 1);
+  return least < last ? least : last;
 }

@@ -29,7 +29,7 @@ iota = Primitive("iota")  # extent; no inputs
 # Elements chosen by data. inputs: array, then int64 indices of one shape, for its first axes; they
 # lie within the array (`wrap_index` makes them). Output: the indices' shape, then the axes left.
 gather = Primitive("gather")
-# op: set, or a binary row of `SCALAR_OPS`. inputs: array, values, indices as for gather; the
+# op: set, or a binary row of `SCALAR_OPS`. Inputs: array, values, indices as for gather; the
 # values have the shape that a gather would have. The array with values put in, or combined with
 # its elements, one after the other in C order of the indices.
 scatter = Primitive("scatter")
