@@ -147,3 +147,15 @@ def test_sums_of_gathered_rows_are_added_in_the_order_of_any_leaf() -> None:
     graph = build.graph(build.reduce("sum", rows, 1), plain)
     gathered, other = reduction_steps(graph).values()
     assert gathered == other
+
+
+def test_a_returned_view_of_a_scatter_is_a_copy_in_its_layout() -> None:
+    build = GraphBuilder("turned")
+    x, v = build.input("x", 5, 3), build.input("v", 4, 3)
+    ids = wrapped(build, build.input("ids", 4, dtype=np.int64), 5)
+    put = build.apply(p.scatter, x, v, ids, op="add")
+    graph = build.graph(build.transpose(put, 1, 0))
+    arrays = arrays_for(graph)
+    (result,) = interpret_loops(lowered(build_stages(graph)), arrays, PlainNumerics())
+    (expected,) = interpret(graph, arrays, NumpyNumerics())
+    np.testing.assert_array_equal(result.reshape(3, 5), expected)

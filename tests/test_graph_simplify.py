@@ -30,6 +30,19 @@ def simplified(build: GraphBuilder, *outputs: Any) -> str:
 Make = Callable[[GraphBuilder, Var], Any]
 
 
+def updated(build: GraphBuilder, x: Var, values: Var, *index: slice) -> Var:
+    """`x[index] = values`, of which only as many are taken as there is room for."""
+    whole = (*index, *[slice(None)] * (len(x.shape) - len(index)))
+    ranges = [range(*s.indices(n)) for s, n in zip(whole, x.shape, strict=True)]
+    part = build.slice(values, [slice(len(each)) for each in ranges])
+    starts, steps = tuple(r.start for r in ranges), tuple(r.step for r in ranges)
+    return build.apply(p.update, x, part, starts=starts, steps=steps)
+
+
+def row(build: GraphBuilder, x: Var, at: int) -> Var:
+    return build.slice(x, [slice(at, at + 1), slice(None), slice(None)])
+
+
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
@@ -89,6 +102,39 @@ Make = Callable[[GraphBuilder, Var], Any]
             "reshape: float32[2, 3, 4, 1] = reshape x\n"
             "broadcast: float32[2, 3, 4, 5] = broadcast reshape\nreturn broadcast",
             id="broadcast of appended axes stays",
+        ),
+        pytest.param(
+            lambda b, x: updated(b, x, b.op("exp", x), slice(None), slice(None), slice(None)),
+            "exp: float32[2, 3, 4] = exp x\nreturn exp",
+            id="update of everything",
+        ),
+        pytest.param(
+            lambda b, x: updated(b, x, x, slice(None, None, -1), slice(None), slice(None)),
+            "slice: float32[2, 3, 4] = slice[starts=(1, 0, 0) steps=(-1, 1, 1)] x\nreturn slice",
+            id="update of everything in another order",
+        ),
+        pytest.param(
+            lambda b, x: updated(b, x, x, slice(2, 2), slice(None), slice(None)),
+            "return x",
+            id="update of nothing",
+        ),
+        pytest.param(
+            lambda b, x: row(b, updated(b, x, b.op("exp", row(b, x, 0)), slice(1)), 0),
+            "slice: float32[1, 3, 4] = slice[starts=(0, 0, 0) steps=(1, 1, 1)] x\n"
+            "exp: float32[1, 3, 4] = exp slice\nreturn exp",
+            id="slice of what was put in",
+        ),
+        pytest.param(
+            lambda b, x: row(b, updated(b, x, b.op("exp", row(b, x, 0)), slice(1)), 1),
+            "slice: float32[1, 3, 4] = slice[starts=(1, 0, 0) steps=(1, 1, 1)] x\nreturn slice",
+            id="slice of what was left",
+        ),
+        pytest.param(
+            lambda b, x: updated(b, updated(b, x, x, slice(1)), row(b, x, 1), slice(1)),
+            "slice: float32[1, 3, 4] = slice[starts=(1, 0, 0) steps=(1, 1, 1)] x\n"
+            "update: float32[2, 3, 4] = update[starts=(0, 0, 0) steps=(1, 1, 1)] x slice\n"
+            "return update",
+            id="updates of the same elements",
         ),
         pytest.param(lambda b, x: b.broadcast(x, 2, 3, 4), "return x", id="broadcast to itself"),
         pytest.param(lambda b, x: b.cast(x, "float32"), "return x", id="cast to itself"),
@@ -307,8 +353,26 @@ def _grown(draw: Any, build: GraphBuilder, x: Var, arrays: list[Any]) -> Var:
     return build.cast(build.cast(x, draw(st.sampled_from(["float32", "float64"]))), "float32")
 
 
+@st.composite
+def written_graphs(draw: Any) -> Graph:
+    """Graphs of slices and updates of arrays with one and with two axes."""
+    build = GraphBuilder()
+    arrays = [build.input("x", 4, 5), build.broadcast(float32(2), 4, 5)]
+    outputs = []
+    for _ in range(draw(st.integers(1, 12))):
+        x, values = [draw(st.sampled_from(arrays)) for _ in range(2)]
+        index = [draw(st.builds(slice, *[_ENDS] * 2, _STEPS)) for _ in range(2)]
+        outputs.append(build.slice(x, index))
+        arrays.append(updated(build, x, values, *index))
+    return build.graph(*outputs, arrays[-1])
+
+
+_ENDS = st.sampled_from([None, 0, 1, 2, 3, -1, -2])
+_STEPS = st.sampled_from([None, 1, 2, 3, -1, -2])
+
+
 @settings(max_examples=300, deadline=None)
-@given(graphs(), st.integers(0, 100))
+@given(graphs() | written_graphs(), st.integers(0, 100))
 def test_values_stay(graph: Graph, seed: int) -> None:
     random = np.random.default_rng(seed)
     arrays = [random.standard_normal(var.shape).astype(var.dtype) for var in graph.inputs]

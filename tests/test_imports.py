@@ -12,9 +12,9 @@ import tinyfuse
 
 ROOT = Path(tinyfuse.__file__).parent
 LEVELS = (
-    *("config", "errors", "dtypes", "tree", "machine", "source"),
+    *("config", "errors", "dtypes", "memory", "tree", "machine", "source"),
     *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime"),
-    *("parameters", "signature", "executable", "compilation", "jitted", "api"),
+    *("parameters", "signature", "effects", "executable", "compilation", "jitted", "api"),
     *("inspect", "testing", "__init__"),
 )
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -17,6 +17,7 @@ from tests import thorough
 from tests.programs import PROGRAMS
 from tests.sanitized import check_sanitized
 from tinyfuse.emit.c import CModule, emit_c_many
+from tinyfuse.graph.interpreter import interpret
 from tinyfuse.graph.numerics import NumpyNumerics
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.lower.lower import lower
@@ -37,10 +38,11 @@ from tinyfuse.testing import (
 )
 from tinyfuse.testing.compare import difference
 from tinyfuse.testing.compiled import Library
+from tinyfuse.testing.program import Statement, effect
 from tinyfuse.testing.variants import fused, plain, random, unfused, usual_variants
 
 BATCH = 100
-BATCHES = 20
+BATCHES = 10  # of programs without effects, and of those with some
 LOOPS_EVERY = 4  # interpreted element by element in Python, the loops of one program in so many
 
 
@@ -55,9 +57,10 @@ def example_cases() -> list[Case]:
     ]
 
 
+@pytest.mark.parametrize("effects", [False, True], ids=["expressions", "effects"])
 @pytest.mark.parametrize("first", range(0, BATCH * BATCHES, BATCH))
-def test_random_programs(first: int):
-    drawn = [random_program(seed) for seed in range(first, first + BATCH)]
+def test_random_programs(first: int, effects: bool):
+    drawn = [random_program(seed, effects=effects) for seed in range(first, first + BATCH)]
     chosen = {str(program) for program in drawn[::LOOPS_EVERY]}
     report = Ladder(usual_variants(first), lambda case: case.text in chosen).climb(
         map(program_case, drawn)
@@ -100,6 +103,33 @@ def test_jit():
     """What users call returns what the ladder says: kinds, dtypes, shapes and bits."""
     cases = [program_case(random_program(seed)) for seed in range(4000, 4040)] + example_cases()
     report = Ladder((), lambda case: False, lambda case: True).climb(cases)
+    report.check()
+
+
+def test_writes_in_the_callers_arrays():
+    """A case compares them too, those that the function finds among its globals included."""
+    program = Program(
+        "by hand",
+        {"x": np.arange(6.0)[::-2], "same": None, "ids": np.array([0, -1, 0])},
+        {"table": np.ones(3, np.float32)},
+        (
+            Statement("", effect("{0}[{1}] = {2}", "x", "ids", "table")),
+            Statement("", effect("np.add.at({0}, {1}, 2)", "table", "ids")),
+            Statement("", effect("{0} += 1", "same")),
+        ),
+        ("x",),
+    )
+    program.arguments["same"] = program.arguments["x"]
+    case = program_case(program)
+    changed = [[2, 4, 2], [2, 4, 2], [2, 4, 2], [0, -1, 0], [5, 1, 3]]
+    assert [array.tolist() for array in case.expected] == changed
+    assert [array.tolist() for array in case.traced()] == changed
+    assert [array.tolist() for array in case.jitted()[:-1]] == changed
+    assert case.shared == (
+        "shared memory: output 0 and the caller's array 0, output 0 and the caller's array 1"
+    )
+    assert program.captured["table"].tolist() == [1, 1, 1]
+    report = climb([case])
     report.check()
 
 
@@ -152,7 +182,7 @@ def test_some_programs_are_large_enough_for_every_order():
     names = [
         stage.name
         for seed in range(400)
-        for stage in program_case(random_program(seed)).stages.stages
+        for stage in program_case(random_program(seed, effects=False)).stages.stages
     ]
     assert sum("_lanes" in name for name in names) > 10
     assert sum("_blocks" in name for name in names) > 10
@@ -249,6 +279,23 @@ def test_a_wrong_tracing_rule_is_found(monkeypatch: pytest.MonkeyPatch):
         lambda self, name, operands, dtype: scalar(self, name, operands[::-1], dtype),
     )
     assert rungs(climb([planted()])) == ["traced graph"]
+
+
+def test_a_lost_write_is_found(monkeypatch: pytest.MonkeyPatch):
+    """Into an argument that the function does not return."""
+
+    def fill(x, y):
+        x[...] = y
+        return y.sum()
+
+    def forgetful(graph, arrays, numerics):
+        return [*interpret(graph, arrays, numerics)[:-1], arrays[0]]
+
+    case = Case(fill, [np.zeros(3), np.ones(3)], "fill")
+    monkeypatch.setattr("tinyfuse.testing.case.interpret", forgetful)
+    report = climb([case])
+    assert rungs(report) == ["traced graph"]
+    assert "output 1: float64[3] element [0]: expected 1.0" in report.failures[0].message
 
 
 def test_a_wrong_stage_is_found(monkeypatch: pytest.MonkeyPatch):

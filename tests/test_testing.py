@@ -22,8 +22,17 @@ from tinyfuse.testing import (
     ulps,
 )
 from tinyfuse.testing.choices import DrawnChoices, SeededChoices
-from tinyfuse.testing.generate import CONSTRUCTS, evaluate
-from tinyfuse.testing.program import Expression, Statement, call, describe_value, method, operator
+from tinyfuse.testing.generate import CONSTRUCTS, EFFECTS, evaluate, perform
+from tinyfuse.testing.memory import fresh
+from tinyfuse.testing.program import (
+    Expression,
+    Statement,
+    call,
+    describe_value,
+    effect,
+    method,
+    operator,
+)
 from tinyfuse.testing.values import draw_array, layouts_of
 
 # --- choices --------------------------------------------------------------------------------------
@@ -170,15 +179,72 @@ def test_source_of_a_program():
     assert exponential.dtype == np.float32
 
 
-def test_programs_run_without_raising_on_supported_dtypes():
+def test_effects_in_the_source_of_a_program():
+    """They stand in their place: what is inlined is not carried past a write."""
+    program = Program(
+        "by hand",
+        {"x": np.arange(4)},
+        {},
+        statements(
+            ("a", operator("{0} + 1", "x")),
+            ("b", method("{0}[1:]", "x")),
+            ("", effect("{0}[...] = 7", "x")),
+            ("c", operator("{0} * {1}.sum()", "a", "b", by_layout=True)),
+            ("d", operator("{0} + 1", "c")),
+            ("", effect("{0} += {1}[1:]", "b", "d")),
+        ),
+        ("b",),
+    )
+    assert program.source == (
+        "def program(x):\n"
+        "    a = x + 1\n"
+        "    b = x[1:]\n"
+        "    x[...] = 7\n"
+        "    b += ((a * b.sum()) + 1)[1:]\n"
+        "    return b\n"
+    )
+    assert program().tolist() == program().tolist() == [50, 71, 92]
+    assert program.arguments["x"].tolist() == [0, 1, 2, 3]
+    assert program.compact()(np.arange(4)).tolist() == [50, 71, 92]
+
+
+def test_perform():
+    values = {"x": np.arange(3), "s": np.int64(1)}
+    after = perform(effect("{0} += 1\n{target} = {0}[1:]", "s"), values | {"s": values["x"]}, "y")
+    assert (after["s"] is values["x"], after["y"].tolist()) == (True, [2, 3])
+    assert perform(effect("{0} += 1", "s"), values) == {"s": 2}
+    with pytest.raises(IndexError):  # after the first element has been written
+        perform(effect("np.add.at({0}, [0, 5], 1)", "x"), values)
+    assert values["x"].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_fresh(layout: str):
+    """Copies lie in memory like their originals, and share it like them."""
+    x = LAYOUTS[layout](np.arange(12, dtype=np.float32).reshape(3, 4))
+    first, again, part, other = fresh([x, x, x[1:], 5])
+    assert (first.shape, first.strides, first.dtype) == (x.shape, x.strides, x.dtype)
+    assert first.flags.num & ~4 == x.flags.num & ~4  # all but who owns the memory
+    assert (first is again, other) == (True, 5)
+    np.testing.assert_array_equal(first, x)
+    assert np.shares_memory(first, part)
+    assert not np.shares_memory(first, x)
+
+
+@pytest.mark.parametrize("effects", [False, True])
+def test_programs_run_without_raising_on_supported_dtypes(effects: bool):
     for seed in range(300):
-        results = random_program(seed)()
-        for result in results if isinstance(results, tuple) else (results,):
+        program = random_program(seed, effects=effects)
+        results, again = program(), program()
+        if not isinstance(results, tuple):
+            results, again = (results,), (again,)
+        for result, other in zip(results, again, strict=True):
             assert is_supported(result.dtype)
+            assert difference(result, other) is None
 
 
 def test_every_construct_occurs():
-    sources = "".join(random_program(seed).source for seed in range(600))
+    sources = "".join(random_program(seed, effects=False).source for seed in range(600))
     wanted = [
         "@",
         "np.dot",
@@ -226,6 +292,21 @@ def test_every_construct_occurs():
     assert len(CONSTRUCTS) == 27
 
 
+def test_every_effect_occurs():
+    programs = [random_program(seed) for seed in range(700)]
+    sources = "\n".join(program.source for program in programs)
+    wanted = ["] = ", "] += ", ".T[", "][", "out=", "where=", "copyto", ".fill(", "[::-1] = "]
+    wanted += [f" {symbol}= " for symbol in ("+", "-", "*", "/", "//", "%", "&", "|", "^", "<<")]
+    wanted += [".reshape(-1)[", ".ravel()", ".copy()", "np.empty", "np.zeros(", "np.full("]
+    wanted += ["ids]", "rows", "np.add.at(", "np.maximum.at(", "np.take(", ".take(", "[mask"]
+    wanted += ["take_along_axis", "put_along_axis", "== 2] = ", "np.arange(", "np.linspace("]
+    wanted += ["np.eye(", "np.tri(", "zeros_like", "np.array([", "[:, None] >= np.arange(", "same"]
+    assert [text for text in wanted if text not in sources] == []
+    assert len(EFFECTS) == 29
+    changed = [program for program in programs if program.writes]
+    assert len(changed) > 350
+
+
 def test_every_dtype_occurs():
     values = [value for seed in range(200) for value in random_program(seed).arguments.values()]
     found = {str(value.dtype) for value in values if isinstance(value, np.ndarray)}
@@ -235,12 +316,22 @@ def test_every_dtype_occurs():
 def test_programs_shrink():
     """To the one statement that matters, on a small array."""
     program = find(
-        programs(),
+        programs(effects=False),
         lambda program: "argmax" in program.source,
         settings=settings(max_examples=3000, database=None),
     )
-    assert len(program.source.splitlines()) <= 4
+    assert len(program.source.splitlines()) <= 4, program
     assert all(np.size(value) <= 4 for value in program.arguments.values())
+
+
+def test_programs_shrink_to_an_effect():
+    """Others than the wanted one are left out."""
+    program = find(
+        programs(),
+        lambda program: "] = " in program.source,
+        settings=settings(max_examples=3000, database=None),
+    )
+    assert len(program.source.splitlines()) <= 4, program
 
 
 def test_evaluate_raises_what_numpy_raises():

@@ -28,12 +28,21 @@ from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.printer import schedule_text
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.signature import Call, Signature, StaleError, differences, signature_of, take_apart
+from tinyfuse.signature import (
+    Call,
+    Signature,
+    StaleError,
+    differences,
+    same_arrays,
+    signature_of,
+    take_apart,
+    with_aliases,
+)
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.printer import stages_text
 from tinyfuse.stage.verifier import verify_stages
-from tinyfuse.trace import trace
+from tinyfuse.trace import ArgumentSpec, Trace, trace
 
 
 class Traced:
@@ -45,10 +54,16 @@ class Traced:
         self.by_value = by_value
         self.options = function.options
         self.signature = signature_of(self.parameters, call, by_value)
-        self.trace = trace(function.function, call.in_tree, self.signature.specs, function.name)
+        self.trace = self._traced(function, call, self.signature.specs)
+        if self.trace.written and same_arrays(call.leaves):
+            specs = with_aliases(self.signature.specs, call.leaves)
+            self.trace = self._traced(function, call, specs)
         self.seconds = time.perf_counter() - start
         if config.verify:
             verify_graph(self.graph)
+
+    def _traced(self, function: Function, call: Call, specs: tuple[ArgumentSpec, ...]) -> Trace:
+        return trace(function.function, call.in_tree, specs, function.name)
 
     @property
     def name(self) -> str:

@@ -59,17 +59,17 @@ class NumberConversionError(TinyfuseError, TypeError):
 
 
 class ArrayConversionError(TinyfuseError, TypeError):
-    """A traced array reached code that needs a real one: `np.array`, `np.asarray`, a C extension.
+    """A traced array reached code that needs a real one: a method of an object, a C extension.
 
-    numpy's functions that create arrays ask their argument for its elements::
+    numpy's functions know traced arrays; what is not among them asks for the elements::
 
         @tinyfuse.jit
-        def pair(x, y):
-            return np.array([x.min(), y.max()])     # ArrayConversionError
+        def shuffled(x):
+            return generator.permutation(x)         # ArrayConversionError
 
-    Join traced values with `np.stack([x.min(), y.max()])` or `np.concatenate`, leave out
-    `np.asarray(x)` (the argument is an array already), and write `x.astype(t)` in place of
-    `np.array(x, t)`. A function outside numpy has to be called outside the traced one.
+    Call it outside the traced function, and pass what it gives as an argument. Methods of classes
+    see numpy itself: there `np.array([x.min(), y.max()])` asks for elements too, and
+    `np.stack([x.min(), y.max()])` does not.
     """
 
 
@@ -119,9 +119,9 @@ class UnsupportedArgumentError(TinyfuseError, TypeError):
 
     ::
 
-        np.sum(x, where=mask)        # UnsupportedArgumentError
+        np.add(x, y, where=mask)     # UnsupportedArgumentError: the other elements have no value
 
-    Say the same through other functions: `np.sum(np.where(mask, x, 0))`.
+    Say the same through other functions: `np.where(mask, x + y, 0)`.
     """
 
 
@@ -152,29 +152,18 @@ class IndexingError(TinyfuseError, IndexError):
     """
 
 
-class ArrayIndexingError(TinyfuseError, IndexError):
-    """An index that is itself an array, a list or a boolean mask; not supported yet.
-
-    ::
-
-        x[x > 0]                     # a mask: the shape of the result depends on data
-        x[[0, 2]]                    # a list of integers
-
-    In place of a mask compute on all elements and choose: `np.where(x > 0, x, 0)`. In place of a
-    list of integers use slices: `x[0:3:2]`, or `np.stack([x[0], x[2]])`.
-    """
-
-
 class DataDependentShapeError(TinyfuseError, TypeError):
     """The shape of a result would depend on the elements of an array.
 
     ::
 
-        np.nonzero(x)                # DataDependentShapeError
+        return x[x > 0]              # DataDependentShapeError
+        np.nonzero(x)
         np.where(x > 0)
 
     The compiled function has fixed shapes. Keep the full shape and mask: `np.where(x > 0, a, b)`,
-    `np.count_nonzero(x)`.
+    `np.count_nonzero(x)`. What a mask chooses can be reduced (`x[x > 0].mean()`), and put back
+    where the same mask chooses (`x[mask] = np.sqrt(y[mask])`).
     """
 
 
@@ -243,16 +232,37 @@ class NegativePowerError(TinyfuseError, ValueError):
 
 
 class InPlaceWriteError(TinyfuseError, TypeError):
-    """A traced array was written in place; not supported yet.
+    """A write in place that tinyfuse does not trace.
+
+    Assignments, `x += y`, `out=`, np.copyto and `fill` are traced. What changes an array's shape or
+    flags, and what needs sorting, is not::
+
+        x.shape = (3, 4)             # write x = x.reshape(3, 4)
+        x.resize(20)                 # write x = np.concatenate([x, np.zeros(8)])
+        x.sort()                     # sort outside of the traced function
+
+    Neither can a traced value be written into an array that tracing does not know, one that comes
+    from a function outside numpy::
+
+        table = load_table()
+        table[0] = x.sum()           # pass the table as an argument, or write table = np.array(...)
+    """
+
+
+class OverlapError(TinyfuseError, ValueError):
+    """An array that the function writes shares a part of its memory with another one of the call.
 
     ::
 
-        x += 1                       # InPlaceWriteError; write x = x + 1
-        x[0] = 0                     # write x = np.concatenate([np.zeros_like(x[:1]), x[1:]])
-        np.add(x, y, out=z)          # write z = np.add(x, y)
-        x[x < 0] = 0                 # write x = np.where(x < 0, 0, x)
+        @tinyfuse.jit
+        def shift(x, y):
+            x[:] = y * 2
 
-    Assign the new value to the name instead of writing into the old array.
+        shift(a[1:], a[:-1])         # OverlapError
+
+    What numpy makes of that depends on the order of its loops. Pass a copy: `shift(a[1:],
+    a[:-1].copy())`. The same array for both is no overlap, and neither are parts of one array that
+    have no element in common: `shift(a[::2], a[1::2])`.
     """
 
 

@@ -3,16 +3,20 @@
 An output is compiled, unless the caller has it already: an argument that comes back untouched is
 the same object, and a view of an argument is a real view, made by numpy on the caller's array. So
 it is with arrays captured from outside, and with views of another output.
+
+What the function writes of the caller's is computed apart, and written back at the end of the call,
+when nothing can fail any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tinyfuse.effects import Requirements
 from tinyfuse.graph.interpreter import VIEWS as NUMPY_VIEWS
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
 from tinyfuse.graph.primitives import broadcast, reshape, slice_, transpose, windows
@@ -36,7 +40,8 @@ class Plan:
     computed: what is compiled: from the inputs that it reads to outputs that are all different.
     operands: for each of its inputs the position among those of the trace's graph.
     slots: for each value that is compiled the position in `computed.outputs`.
-    views: what numpy makes: from inputs of the trace's graph, and from compiled values.
+    views: what numpy makes: from inputs of the trace's graph, from compiled values, and from arrays
+        that have been written.
     """
 
     computed: Graph
@@ -48,20 +53,36 @@ class Plan:
 def plan_outputs(trace: Trace) -> Plan:
     """Decide for each output who makes it, by the graph as traced: there a copy is no view."""
     graph = trace.graph
-    wanted = [atom for atom in dict.fromkeys(graph.outputs) if isinstance(atom, Var)]
+    wanted = _vars(_compiled_or_viewed(trace))
     views = _views(graph, wanted, _callers(trace))
-    made_by_numpy = set(views.outputs)
+    wanted = _vars([*wanted, *[written.value for written in trace.written]])
+    made_by_numpy = set(views.outputs) - {written.value for written in trace.written}
     computed, slots = _computed(graph, [var for var in wanted if var not in made_by_numpy])
     operands = tuple([graph.inputs.index(var) for var in computed.inputs])
+    views = Graph(graph.name, (*views.inputs, *trace.roots), (*views.eqns, *trace.views), ())
     return Plan(computed, operands, slots, views)
 
 
+def _vars(atoms: Iterable[Atom]) -> list[Var]:
+    return [atom for atom in dict.fromkeys(atoms) if isinstance(atom, Var)]
+
+
+def _compiled_or_viewed(trace: Trace) -> list[Atom]:
+    """Results that share no memory with an array that is written, and the outputs of checks."""
+    results = [each.atom for each in trace.outputs if not each.is_static and each.shared is None]
+    return [*results, *[check.output for check in trace.checks]]
+
+
 def _callers(trace: Trace) -> set[Var]:
-    """The inputs that somebody outside holds; not arrays that the function made while traced."""
+    """The inputs that somebody outside holds, and that are not written.
+
+    Arrays that the function made while traced are not held outside.
+    """
     inputs = trace.graph.inputs
     arguments = len(inputs) - len(trace.captured)
     captured = zip(inputs[arguments:], trace.captured, strict=True)
-    return {*inputs[:arguments], *[var for var, found in captured if found.place is not None]}
+    held = {*inputs[:arguments], *[var for var, found in captured if found.place is not None]}
+    return held - {written.input for written in trace.written}
 
 
 def _views(graph: Graph, wanted: Sequence[Var], callers: Collection[Var]) -> Graph:
@@ -144,18 +165,10 @@ class Executable:
     """
 
     __slots__ = (
-        *("_alone", "_captured", "_checks", "_copies", "_direct", "_entry", "_guards", "_layout"),
-        *(
-            "_leaves",
-            "_operands",
-            "_out_tree",
-            "_results",
-            "_roots",
-            "_scratch_bytes",
-            "_site",
-            "_steps",
-        ),
-        *("_threads", "signature", "used"),
+        *("_alone", "_captured", "_checks", "_copies", "_direct", "_entry", "_graph"),
+        *("_guards", "_layout", "_leaves", "_operands", "_out_tree", "_place_of", "_required"),
+        *("_results", "_roots"),
+        *("_scratch_bytes", "_site", "_steps", "_threads", "_writes", "signature", "used"),
     )
 
     def __init__(self, program: Program, site: Site, signature: Signature) -> None:
@@ -170,14 +183,19 @@ class Executable:
         self._arrange_outputs(program)
 
     def _arrange_inputs(self, program: Program) -> None:
-        inputs, captured = program.trace.graph.inputs, program.trace.captured
+        self._graph = program.trace.graph
+        inputs, captured = self._graph.inputs, program.trace.captured
         site = self._site
         self._guards = program.trace.guards
         self._captured = tuple(zip(captured, inputs[len(site.places) :], strict=True))
         places = (*site.places, *range(site.arity, site.arity + len(captured)))
         self._operands = [(places[at], inputs[at]) for at in program.plan.operands]
-        roots = [root for root in program.plan.views.inputs if root in inputs]
-        self._roots = [(root, places[inputs.index(root)]) for root in roots]
+        self._place_of = dict(zip(inputs, places, strict=True))
+        self._place_of.update({r: self._place_of[var] for r, var in program.trace.roots.items()})
+        roots = [root for root in program.plan.views.inputs if root in self._place_of]
+        self._roots = [(root, self._place_of[root]) for root in roots]
+        required = Requirements(program.trace, self._place_of, self.signature)
+        self._required = required if required.any else None
 
     def _arrange_outputs(self, program: Program) -> None:
         trace, plan = program.trace, program.plan
@@ -190,10 +208,16 @@ class Executable:
         values += [eqn.output for eqn in plan.views.eqns]
         position = {value: at for at, value in enumerate(values)}
         self._steps = [(eqn, position[eqn.inputs[0]]) for eqn in plan.views.eqns]
-        self._checks = [(position[check.output], check) for check in trace.checks]
+        self._checks = [
+            (plan.slots.get(check.output, position[check.output]), check) for check in trace.checks
+        ]
+        self._writes = [
+            (position.get(each.value), _constant(each.value), self._place_of[each.input])
+            for each in trace.written
+        ]
         self._leaves = [_leaf(output, position) for output in trace.outputs]
         self._out_tree = trace.out_tree
-        others = (self._checks, self._copies, self._roots, self._steps)
+        others = (self._checks, self._copies, self._roots, self._steps, self._writes)
         self._alone = trace.out_tree == LEAF
         untouched = self._leaves == [(0, None, None)] and not any(others)
         self._direct = self._alone and untouched  # the result is what has been computed
@@ -205,6 +229,8 @@ class Executable:
             StaleError: a captured array has another type now, or something else has changed that
                 tracing has seen outside of the function.
             TracedArgumentError: what is captured belongs to the trace that this thread is in.
+            InvalidArgumentError: an array that the function writes is read-only.
+            OverlapError: an array that it writes shares a part of its memory with another one.
             Exception: what a check of the trace says.
         """
         if self._guards:
@@ -213,6 +239,8 @@ class Executable:
             if state.builder is not None:
                 raise TracedArgumentError("captured arrays have no elements while tracing")
             args = [*args, *[_current(captured, var) for captured, var in self._captured]]
+        if self._required is not None:
+            self._required.check(args)
         layout, array = self._layout, np.ndarray
         operands = [
             arg
@@ -227,6 +255,10 @@ class Executable:
             self._entry(operands + values, memory, self._threads)
         return values[0] if self._direct else self._result(values, args)
 
+    def _inputs(self, args: Sequence[Any]) -> list[np.ndarray]:
+        """The arrays of all inputs of the trace's graph."""
+        return [np.asarray(args[self._place_of[var]], var.dtype) for var in self._graph.inputs]
+
     def _native(self, value: Any, var: Var) -> np.ndarray:
         """An operand as compiled code reads it: aligned, in C order and native byte order."""
         if not isinstance(value, np.ndarray):
@@ -240,8 +272,10 @@ class Executable:
         """Check what has been computed, and add to it what the caller has already."""
         for position, check in self._checks:
             if values[position]:
-                raise check.error(check.message)
+                raise check.failure(self._graph, self._inputs(args))
         values += [values[slot].copy() for slot in self._copies]
+        for slot, constant, place in self._writes:
+            np.copyto(args[place], constant if slot is None else values[slot])
         values += [args[place] for _, place in self._roots]
         for eqn, operand in self._steps:
             values.append(NUMPY_VIEWS[eqn.primitive](eqn, np.asarray(values[operand])))
@@ -255,12 +289,16 @@ Leaf = tuple[int | None, Any, Callable[[Any], Any] | None]
 
 
 def _leaf(output: OutputSpec, position: Mapping[Atom, int]) -> Leaf:
-    atom = output.atom
+    atom = output.atom if output.shared is None else output.shared
     if isinstance(atom, Literal):
         return None, atom.value, _FINISHES.get((output.is_scalar, output.weak), np.array)
     if not isinstance(atom, Var):
         return None, atom, None
     return position[atom], None, _FINISHES.get((output.is_scalar, output.weak))
+
+
+def _constant(atom: Atom) -> Any:
+    return atom.value if isinstance(atom, Literal) else None
 
 
 def _finished(leaf: Leaf, values: Sequence[Any]) -> Any:

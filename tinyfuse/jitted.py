@@ -22,6 +22,7 @@ from tinyfuse.errors import (
     is_internal,
     without_internal_frames,
 )
+from tinyfuse.memory import layout
 from tinyfuse.parameters import Arguments, Function, Options, Parameters
 from tinyfuse.signature import (
     Call,
@@ -34,6 +35,7 @@ from tinyfuse.signature import (
     differences,
     quick_key,
     refusal,
+    same_arrays,
     signature_of,
     take_apart,
     typed,
@@ -43,6 +45,7 @@ from tinyfuse.tree import LEAF, Leaf, TreeDef, flatten
 if TYPE_CHECKING:
     from tinyfuse.compilation import Lowered, Traced
     from tinyfuse.executable import Executable
+    from tinyfuse.trace import Trace
 
 MOST_RECOMPILATIONS = 8  # of one call
 
@@ -71,16 +74,32 @@ os.register_at_fork(after_in_child=_jobs.clear)  # the threads that were at it a
 
 
 class _ByValue:
-    """In place of a program: the values of these floats are part of the key."""
+    """In place of a program: more than the types of the arguments is part of the key.
 
-    __slots__ = ("places", "used")
+    floats: positions of those whose values are. layouts: of arrays whose order in memory is.
+    aliasing: whether it counts which of the arrays are the same.
+    """
 
-    def __init__(self, places: tuple[int, ...]) -> None:
-        self.places = places
+    __slots__ = ("aliasing", "floats", "layouts", "used")
+
+    def __init__(self, floats: tuple[int, ...], layouts: tuple[int, ...], aliasing: bool) -> None:
+        self.floats = floats
+        self.layouts = layouts
+        self.aliasing = aliasing
         self.used = 0
 
+    def __bool__(self) -> bool:
+        return self.aliasing or bool(self.floats or self.layouts)
+
     def extended(self, key: Key, values: Sequence[Any]) -> Key:
-        return (*key, *[typed(values[place]) for place in self.places])
+        key = (*key, *[typed(values[place]) for place in self.floats])
+        if self.layouts:
+            key += tuple([_layout(values[place]) for place in self.layouts])
+        return (*key, same_arrays(values)) if self.aliasing else key
+
+
+def _layout(array: Any) -> tuple[int, ...]:
+    return layout(array.shape, array.strides, array.itemsize)
 
 
 class JittedFunction(Leaf):
@@ -176,6 +195,8 @@ class JittedFunction(Leaf):
         """Forget all programs in memory. Calls that are running one go on."""
         self._programs: dict[Key, Executable | _ByValue] = {}
         self._needed: dict[TreeDef, frozenset[int]] = {}  # leaves whose value tracing asked for
+        self._layouts: dict[TreeDef, frozenset[int]] = {}  # those whose order in memory it used
+        self._writing: set[TreeDef] = set()  # forms of calls that write arrays of the caller's
         self._uses = self._misses = 0
 
     def explain_miss(self, /, *args: Any, **kwargs: Any) -> str:
@@ -247,9 +268,12 @@ class JittedFunction(Leaf):
         return self._needed.get(call.in_tree, frozenset())
 
     def _by_value(self, call: Call) -> _ByValue:
-        places = call.places
+        places, values = call.places, call.values
         needed = [places[at] for at in sorted(self._needs(call))]
-        return _ByValue(tuple([at for at in needed if type(call.values[at]) is float]))
+        floats = [at for at in needed if type(values[at]) is float]
+        asked = [places[at] for at in sorted(self._layouts.get(call.in_tree, ()))]
+        layouts = [at for at in asked if hasattr(values[at], "strides")]
+        return _ByValue(tuple(floats), tuple(layouts), call.in_tree in self._writing)
 
     def _key(self, call: Call) -> Key:
         return self._by_value(call).extended(call.key, call.values)
@@ -307,7 +331,9 @@ class JittedFunction(Leaf):
         while True:
             needs = self._needs(call)
             try:
-                return Traced(self._function, call, needs)
+                traced = Traced(self._function, call, needs)
+                self._note_memory(call, traced.trace)
+                return traced
             except NeedsValue as needed:
                 self._needed[call.in_tree] = needs | {needed.index}
                 name = argument_names(call.in_tree, self._parameters)[needed.index]
@@ -316,6 +342,14 @@ class JittedFunction(Leaf):
                     "for itself",
                     *(self._function.name, name, needed.reason),
                 )
+
+    def _note_memory(self, call: Call, trace: Trace) -> None:
+        """Remember what else programs for such calls depend on."""
+        if trace.written:
+            self._writing.add(call.in_tree)
+        layouts = trace.layout_leaves
+        if layouts:
+            self._layouts[call.in_tree] = self._layouts.get(call.in_tree, frozenset()) | layouts
 
     def _log_miss(self, traced: Traced) -> None:
         if self._programs and log.isEnabledFor(logging.INFO):
@@ -326,7 +360,7 @@ class JittedFunction(Leaf):
         self._misses += 1
         by_value = self._by_value(call)
         self._uses = executable.used = by_value.used = self._uses + 1
-        if by_value.places:
+        if by_value:
             self._programs[call.key] = by_value
         self._programs[by_value.extended(call.key, call.values)] = executable
         for kind in (_ByValue, type(executable)):

@@ -6,14 +6,17 @@ the value of everything else.
 
 from __future__ import annotations
 
+import array
 import types
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tinyfuse.dtypes import FLOAT64, SUPPORTED, describe, is_supported
 from tinyfuse.errors import ArgumentError, TinyfuseError, UnsupportedDtypeError
+from tinyfuse.memory import near_pairs, same_memory
 from tinyfuse.parameters import Arguments, Parameters
 from tinyfuse.tree import Leaf, TreeDef, flatten, parts_of
 
@@ -137,12 +140,25 @@ def leaf(value: Any) -> tuple[Any, Any]:
         return (value.dtype, ()), value
     if isinstance(value, np.ndarray):
         return _type_of_array(value), _plain(value)
-    if hasattr(value, "__array__") and not isinstance(value, type):
-        array = np.asarray(value)
-        return _type_of_array(array), array
+    seen = _array_of(value)
+    if seen is not None:
+        return _type_of_array(seen), seen
     if isinstance(value, complex):
         raise ArgumentError("Python complex numbers are not supported: pass two floats")
     return typed(value), _hashable(value)
+
+
+_BUFFERS = (memoryview, array.array)
+_ARRAY_LIKE = ("__array__", "__array_interface__")
+
+
+def _array_of(value: Any) -> np.ndarray | None:
+    """The array that numpy sees in an array-like, a buffer or a DLPack object; None in others."""
+    if isinstance(value, type):
+        return None
+    if isinstance(value, _BUFFERS) or any(hasattr(value, name) for name in _ARRAY_LIKE):
+        return np.asarray(value)
+    return np.from_dlpack(value) if hasattr(value, "__dlpack__") else None
 
 
 def _plain(value: np.ndarray) -> np.ndarray:
@@ -177,12 +193,34 @@ def spec_of(value: Any, by_value: bool) -> ArgumentSpec:
     if isinstance(value, Static):
         return ArgumentSpec(kind="static", value=value.value)
     if isinstance(value, np.ndarray | ShapeDtypeStruct):
-        return ArgumentSpec(value.shape, supported(value), "array")
+        strides = getattr(value, "strides", None)
+        return ArgumentSpec(value.shape, supported(value), "array", strides=strides)
     if isinstance(value, np.generic):
         return ArgumentSpec((), supported(value), "scalar")
     if type(value) is float and not by_value:
         return ArgumentSpec((), FLOAT64, "weak")
     return ArgumentSpec(kind="static", value=value)
+
+
+def with_aliases(specs: Sequence[ArgumentSpec], leaves: Sequence[Any]) -> tuple[ArgumentSpec, ...]:
+    """The specs of a call, with those of arrays that are the same as an earlier one marked."""
+    marked = list(specs)
+    for first, at in same_arrays(leaves):
+        if marked[at].alias is None:
+            identical = leaves[first] is leaves[at]
+            marked[at] = replace(marked[at], alias=first, identical=identical)
+    return tuple(marked)
+
+
+def same_arrays(values: Sequence[Any]) -> tuple[tuple[int, int], ...]:
+    """Pairs of positions of arrays whose elements are in the very same memory."""
+    places = [at for at, value in enumerate(values) if isinstance(value, np.ndarray)]
+    if len(places) < 2:
+        return ()
+    arrays = [values[at] for at in places]
+    near = near_pairs(arrays, range(len(arrays)))
+    same = [(i, j) for i, j in near if same_memory(arrays[i], arrays[j])]
+    return tuple([(places[i], places[j]) for i, j in same])
 
 
 def supported(value: Any) -> np.dtype:

@@ -130,10 +130,13 @@ _LEAVES = (
 )
 
 
+_ARRAY_LIKE = ("__array__", "__array_interface__", "__dlpack__")
+
+
 @functools.lru_cache(maxsize=4096)
 def _is_plain_class(cls: type) -> bool:
     """Whether objects of a class hold nothing but attributes, so that these make a copy."""
-    if issubclass(cls, _LEAVES) or cls is object or hasattr(cls, "__array__"):
+    if issubclass(cls, _LEAVES) or cls is object or any(hasattr(cls, n) for n in _ARRAY_LIKE):
         return False
     try:
         object.__new__(cls)

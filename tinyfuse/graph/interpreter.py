@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import sliding_window_view
 
 from tinyfuse.dtypes import describe
@@ -49,9 +50,12 @@ def _evaluate(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps)
 
 
 def _slice(eqn: Eqn, x: np.ndarray) -> np.ndarray:
-    params = eqn.params
-    triples = zip(params["starts"], params["steps"], params["shape"], strict=True)
-    return x[tuple([_as_slice(start, step, count) for start, step, count in triples])]
+    return x[_key(eqn, eqn.params["shape"])]
+
+
+def _key(eqn: Eqn, shape: Sequence[int]) -> tuple[slice, ...]:
+    triples = zip(eqn.params["starts"], eqn.params["steps"], shape, strict=True)
+    return tuple([_as_slice(start, step, count) for start, step, count in triples])
 
 
 def _as_slice(start: int, step: int, count: int) -> slice:
@@ -70,10 +74,23 @@ def _pad(eqn: Eqn, x: np.ndarray, fill: np.ndarray) -> np.ndarray:
     return np.pad(x, widths, constant_values=fill[()]) if widths else x
 
 
+def _written_copy(x: np.ndarray) -> np.ndarray:
+    """A copy that lies in memory like the array, which numpy writes in place, gaps included."""
+    if not x.size or not all(x.strides):
+        return np.array(x)
+    low, high = byte_bounds(x)
+    memory = np.empty(high - low, np.uint8)
+    start = x.__array_interface__["data"][0] - low
+    copied: np.ndarray = np.ndarray(x.shape, x.dtype, memory, start, x.strides)
+    copied[...] = x
+    return copied
+
+
 def _scatter(eqn: Eqn, x: np.ndarray, values: np.ndarray, *indices: np.ndarray) -> np.ndarray:
-    result, op = np.array(x, order="C"), eqn.params["op"]
+    result, op = _written_copy(x), eqn.params["op"]
     if op == "set":
-        result[indices] = values
+        # In C order, so that the last of several wins: numpy goes by the indices' order in memory.
+        result[tuple([np.array(index, order="C") for index in indices])] = values
     else:
         _at(op, result, indices, values)
     return result
@@ -87,14 +104,9 @@ def _at(op: str, target: np.ndarray, indices: tuple[np.ndarray, ...], values: np
 
 
 def _update(eqn: Eqn, x: np.ndarray, values: np.ndarray) -> np.ndarray:
-    result = np.array(x, order="C")
-    target = _slice(_shaped(eqn, values), result)
-    target[...] = values
+    result = _written_copy(x)
+    result[_key(eqn, values.shape)] = values
     return result
-
-
-def _shaped(eqn: Eqn, values: np.ndarray) -> Eqn:
-    return Eqn(eqn.primitive, eqn.inputs, {**eqn.params, "shape": values.shape}, eqn.output)
 
 
 # How numpy itself places elements.

@@ -23,6 +23,9 @@ def simplify(graph: Graph) -> Graph:
       a cast to the own dtype and a concat of one array are the array itself.
     - A view of a stretched scalar is a stretched scalar; where an elementwise equation has another
       array operand, a stretched `Literal` is the `Literal`.
+    - An update of all elements is the values, one of none the array, and one of the same elements
+      as the update before makes that one needless; a slice of updated elements is a slice of the
+      values, one of others a slice of the array before the update.
     - Equal equations of equal operands are one; `Literal`s are equal by dtype and bytes.
     - Equations that no output needs are gone.
 
@@ -238,18 +241,94 @@ def _transpose(state: _State, eqn: Eqn) -> Result:
 def _slice(state: _State, eqn: Eqn) -> Result:
     operand, starts, steps = eqn.inputs[0], eqn.params["starts"], eqn.params["steps"]
     shape = eqn.params["shape"]
-    inner = state.producer(operand, p.slice_)
-    if inner is not None:
-        operand = inner.inputs[0]
-        first, by = inner.params["starts"], inner.params["steps"]
-        starts = tuple([f + b * start for f, b, start in zip(first, by, starts, strict=True)])
-        steps = tuple([b * step for b, step in zip(by, steps, strict=True)])
-    starts = tuple([start if n else 0 for start, n in zip(starts, shape, strict=True)])
-    steps = tuple([step if n > 1 else 1 for step, n in zip(steps, shape, strict=True)])
+    looked_at = None
+    while operand is not looked_at:
+        inner = state.producer(operand, p.slice_)
+        if inner is not None:
+            operand = inner.inputs[0]
+            first, by = inner.params["starts"], inner.params["steps"]
+            starts = tuple([f + b * start for f, b, start in zip(first, by, starts, strict=True)])
+            steps = tuple([b * step for b, step in zip(by, steps, strict=True)])
+        starts = tuple([start if n else 0 for start, n in zip(starts, shape, strict=True)])
+        steps = tuple([step if n > 1 else 1 for step, n in zip(steps, shape, strict=True)])
+        looked_at = operand
+        operand, starts, steps = _past_updates(state, operand, starts, steps, shape)
+    scalar = _stretched_scalar(state, operand)
+    if scalar is not None:
+        return _broadcast(state, _changed(eqn, p.broadcast, (scalar,), {"shape": shape}))
     if operand.shape == shape and all(step == 1 for step in steps):
         return operand
     params = {"starts": starts, "steps": steps, "shape": shape}
     return _changed(eqn, inputs=(operand,), params=params)
+
+
+_UPDATES = 64  # that one slice looks through, so that all slices together take linear time
+Ints = tuple[int, ...]
+
+
+def _past_updates(
+    state: _State, operand: Atom, starts: Ints, steps: Ints, shape: Ints
+) -> tuple[Atom, Ints, Ints]:
+    """What a slice of a written array is a slice of: the values put in, or the array before."""
+    for _ in range(_UPDATES):
+        update = state.producer(operand, p.update)
+        if update is None:
+            break
+        array, values = update.inputs
+        first, by = update.params["starts"], update.params["steps"]
+        axes = list(zip(starts, steps, shape, first, by, values.shape, strict=True))
+        if any(_are_apart(*axis) for axis in axes):
+            operand = array
+            continue
+        within = [_within(*axis) for axis in axes]
+        if None in within:
+            break
+        operand = values
+        starts = tuple([start for start, _ in filter(None, within)])
+        steps = tuple([step for _, step in filter(None, within)])
+    return operand, starts, steps
+
+
+def _are_apart(start: int, step: int, count: int, first: int, by: int, written: int) -> bool:
+    """Whether two ranges of positions have none in common."""
+    ends = sorted((start, start + step * (count - 1))), sorted((first, first + by * (written - 1)))
+    if not count or not written or ends[0][1] < ends[1][0] or ends[1][1] < ends[0][0]:
+        return True
+    common = by if count == 1 else step if written == 1 else math.gcd(step, by)
+    return (start - first) % common != 0
+
+
+def _within(
+    start: int, step: int, count: int, first: int, by: int, written: int
+) -> tuple[int, int] | None:
+    """A range of positions as start and step within another range; None where it leaves that."""
+    if (start - first) % by or (count > 1 and step % by):
+        return None
+    begin, stride = (start - first) // by, (step // by if count > 1 else 1)
+    last = begin + stride * (count - 1)
+    return (begin, stride) if 0 <= min(begin, last) and max(begin, last) < written else None
+
+
+def _update(state: _State, eqn: Eqn) -> Result:
+    array, values = eqn.inputs
+    starts, steps = eqn.params["starts"], eqn.params["steps"]
+    if math.prod(values.shape) == 0:
+        return array
+    if values.shape == array.shape:
+        if all(step == 1 for step in steps):
+            return values
+        params = {"starts": starts, "steps": steps, "shape": values.shape}
+        return _slice(state, _changed(eqn, p.slice_, (values,), params))
+    before = state.producer(array, p.update)
+    if before is not None and _is_same_region(before, eqn):
+        return _changed(eqn, inputs=(before.inputs[0], values))
+    return eqn
+
+
+def _is_same_region(one: Eqn, other: Eqn) -> bool:
+    names = ("starts", "steps")
+    same = all(one.params[name] == other.params[name] for name in names)
+    return same and one.inputs[1].shape == other.inputs[1].shape
 
 
 def _windows(state: _State, eqn: Eqn) -> Result:
@@ -274,4 +353,5 @@ RULES: dict[Primitive, Callable[[_State, Eqn], Result]] = {
     p.windows: _view(_windows),
     p.pad: _pad,
     p.concat: _concat,
+    p.update: _update,
 }

@@ -49,7 +49,7 @@ def _seen_through(output: Var, equations: Mapping[Var, Eqn]) -> tuple[Var, AxisM
             return output, None
         axes = tuple([None if axis is None else step[axis] for axis in axes])
         eqn = equations[operand]  # type: ignore[index]
-    return (eqn.output, axes) if eqn.primitive not in _OTHER_VIEWS else (output, None)
+    return (eqn.output, axes) if eqn.primitive not in _AS_THEY_ARE else (output, None)
 
 
 def _transpose(eqn: Eqn) -> AxisMap | None:
@@ -69,4 +69,5 @@ AXIS_MAPS: dict[Primitive, Callable[[Eqn], AxisMap | None]] = {
     p.transpose: _transpose,
     p.reshape: _reshape,
 }
-_OTHER_VIEWS = (p.broadcast, p.slice_, p.windows)
+# Other views, and what is put in at the first axes, which have to come first.
+_AS_THEY_ARE = (p.broadcast, p.slice_, p.windows, p.scatter)

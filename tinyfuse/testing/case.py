@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,13 +10,17 @@ import numpy as np
 
 from tinyfuse.api import jit
 from tinyfuse.graph.interpreter import NumpyNumerics, interpret
-from tinyfuse.graph.ir import Graph
+from tinyfuse.graph.ir import Graph, Var
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.graph.verifier import verify_graph
+from tinyfuse.memory import share_elements
+from tinyfuse.signature import with_aliases
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.verifier import verify_stages
-from tinyfuse.testing.program import Program, quietly
+from tinyfuse.testing.compact import CompactNumerics
+from tinyfuse.testing.memory import fresh
+from tinyfuse.testing.program import Program, global_variables, quietly
 from tinyfuse.trace import ArgumentSpec, NeedsValue, OutputSpec, Trace, trace
 from tinyfuse.tree import flatten
 
@@ -24,11 +28,24 @@ from tinyfuse.tree import flatten
 class Case:
     """A function on some arguments: each level of it is made on first use.
 
-    text: what a failure prints. exact: whether numpy's bits can be expected of it.
+    Every run has copies of the arguments, which lie in memory as the originals do. A result is the
+    leaves of what the function returns, then the caller's arrays as they are afterwards: those
+    among the arguments, and the captured ones.
+
+    text: what a failure prints. exact: whether numpy's bits can be expected of it. captured: those
+    of the function's globals that are arrays, for functions that write them. reference: what is
+    to be compared with the traced graph under compact numerics, in place of the function.
     """
 
     def __init__(
-        self, function: Callable[..., Any], arguments: Sequence[Any], text: str, exact: bool = True
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        text: str,
+        exact: bool = True,
+        *,
+        captured: Mapping[str, np.ndarray] | None = None,
+        reference: Callable[..., Any] | None = None,
     ):
         self.function, self.arguments, self.text, self.exact = (
             function,
@@ -36,24 +53,27 @@ class Case:
             text,
             exact,
         )
+        self.captured = dict(captured or {})
+        self.reference = reference
+        self._leaves, self._in_tree = flatten((self.arguments, {}))
 
     @cached_property
     def trace(self) -> Trace:
-        leaves, in_tree = flatten((self.arguments, {}))
-        specs = [_spec(leaf) for leaf in leaves]
+        specs = [_spec(leaf) for leaf in self._leaves]
         while True:
+            marked = with_aliases(specs, self._leaves)
+            name = self.function.__name__
             try:
-                return quietly(trace, self.function, in_tree, specs, self.function.__name__)
+                return quietly(trace, self.function, self._in_tree, marked, name)
             except NeedsValue as needed:
-                specs[needed.index] = _static(leaves[needed.index])
+                specs[needed.index] = _static(self._leaves[needed.index])
 
     @cached_property
     def arrays(self) -> list[np.ndarray]:
         """One for each input of the graph, as the caller laid it out."""
-        leaves, _ = flatten((self.arguments, {}))
         given = [
             leaf
-            for leaf, spec in zip(leaves, self.trace.specs, strict=True)
+            for leaf, spec in zip(self._leaves, self.trace.specs, strict=True)
             if spec.kind != "static"
         ]
         return [
@@ -63,21 +83,74 @@ class Case:
 
     @cached_property
     def expected(self) -> list[Any]:
-        """The leaves of what the plain function returns."""
-        return flatten(quietly(self.function, *self.arguments))[0]
+        """The result of the plain function, or of the reference where there is one."""
+        return self._run(self.reference or self.function)[0]
 
     def traced(self) -> list[Any]:
         """The same by way of the graph, with numpy's numerics."""
-        return self.returned(interpret(self.trace.graph, self.arrays, NumpyNumerics()))
+        numerics = NumpyNumerics() if self.reference is None else CompactNumerics()
+        return self.returned(interpret(self.trace.graph, self.arrays, numerics))
 
     def returned(self, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """The leaves that the function returns, of the graph's outputs."""
+        """The result, of the graph's outputs.
+
+        Raises AssertionError where a check of the trace says that the call has to raise.
+        """
         found = iter(arrays)
-        return [_as_numpy_returns(output, found) for output in self.trace.outputs]
+        results = [_as_numpy_returns(output, found) for output in self.trace.outputs]
+        for check in self.trace.checks:
+            assert not next(found), f"raises {check.error.__name__}: {check.message}"
+        written = {each.input: next(found) for each in self.trace.written}
+        return [*results, *self._afterwards(written)]
+
+    def _afterwards(self, written: Mapping[Var, np.ndarray]) -> list[np.ndarray]:
+        """The caller's arrays, of those that were written."""
+        inputs = self._inputs()
+        found = [(inputs.get(id(array)), array) for array in self._callers]
+        return [array if var is None else written.get(var, array) for var, array in found]
+
+    def _inputs(self) -> dict[int, Var]:
+        """The input of the graph for each array; the first one for those of the same memory."""
+        values: list[Any] = []
+        for leaf, spec in zip(self._leaves, self.trace.specs, strict=True):
+            if spec.kind != "static":
+                values.append(leaf)
+        values += [found.array for found in self.trace.captured]
+        inputs: dict[int, Var] = {}
+        for value, var in zip(values, self.trace.graph.inputs, strict=True):
+            inputs.setdefault(id(value), var)
+        for leaf, spec in zip(self._leaves, self.trace.specs, strict=True):
+            if spec.alias is not None:
+                inputs[id(leaf)] = inputs[id(self._leaves[spec.alias])]
+        return inputs
+
+    @cached_property
+    def _callers(self) -> list[np.ndarray]:
+        return _arrays([*self._leaves, *self.captured.values()])
 
     def jitted(self) -> list[Any]:
-        """The leaves of what `tinyfuse.jit` makes of the function."""
-        return flatten(quietly(jit(self.function), *self.arguments))[0]
+        """The result of what `tinyfuse.jit` makes of the function; then what shares memory."""
+        result, shared = self._run(jit(self.function))
+        return [*result, shared]
+
+    @cached_property
+    def shared(self) -> str:
+        """Which leaves of the plain function's result share memory with which of the caller's."""
+        return self._run(self.function)[1]
+
+    def _run(self, function: Callable[..., Any]) -> tuple[list[Any], str]:
+        """The result, and which leaves share memory with the caller's arrays."""
+        values = fresh([*self._leaves, *self.captured.values()])
+        leaves, captured = values[: len(self._leaves)], values[len(self._leaves) :]
+        arguments, _ = self._in_tree.unflatten(leaves)
+        variables = global_variables(function) if captured else {}
+        variables.update(zip(self.captured, captured, strict=True))
+        try:
+            results = flatten(quietly(function, *arguments))[0]
+        finally:
+            variables.update(self.captured)
+        arrays = _arrays(values)
+        return [*results, *arrays], _sharing(results, arrays)
 
     @cached_property
     def graph(self) -> Graph:
@@ -93,12 +166,33 @@ class Case:
 
 
 def program_case(program: Program) -> Case:
-    return Case(program.function, tuple(program.arguments.values()), str(program), program.exact)
+    return Case(
+        program.function,
+        tuple(program.arguments.values()),
+        str(program),
+        program.exact,
+        captured=program.captured,
+        reference=program.compact() if program.writes else None,
+    )
+
+
+def _arrays(values: Sequence[Any]) -> list[np.ndarray]:
+    return [value for value in values if isinstance(value, np.ndarray)]
+
+
+def _sharing(results: Sequence[Any], arrays: Sequence[np.ndarray]) -> str:
+    pairs = [
+        f"output {at} and the caller's array {number}"
+        for at, result in enumerate(results)
+        for number, array in enumerate(arrays)
+        if isinstance(result, np.ndarray) and share_elements(result, array)
+    ]
+    return f"shared memory: {', '.join(pairs) or 'none'}"
 
 
 def _spec(leaf: Any) -> ArgumentSpec:
     if isinstance(leaf, np.ndarray):
-        return ArgumentSpec(leaf.shape, leaf.dtype, "array")
+        return ArgumentSpec(leaf.shape, leaf.dtype, "array", strides=leaf.strides)
     if isinstance(leaf, np.generic):
         return ArgumentSpec((), leaf.dtype, "scalar")
     if isinstance(leaf, float):

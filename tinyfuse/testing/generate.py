@@ -1,19 +1,36 @@
-"""Random programs: statements are drawn one by one and kept where numpy accepts them."""
+"""Random programs: statements are drawn one by one and kept where numpy accepts them.
+
+Each runs at once on what the ones before it have left: expressions give new values, effects write
+into arrays that others may be views of. So what is drawn next sees what a run of the program sees:
+indices are in range and shapes fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tinyfuse.dtypes import FLOAT32, FLOAT64, SUPPORTED, is_supported
 from tinyfuse.testing import elementwise_constructs as elementwise
+from tinyfuse.testing import index_constructs as indexed
 from tinyfuse.testing import shaped_constructs as shaped
+from tinyfuse.testing import write_constructs as writes
 from tinyfuse.testing.choices import Choices, SeededChoices
-from tinyfuse.testing.program import NAMESPACE, Expression, Program, Statement, operator, quietly
+from tinyfuse.testing.memory import fresh, share_memory
+from tinyfuse.testing.program import (
+    NAMESPACE,
+    Expression,
+    Form,
+    Program,
+    Statement,
+    operator,
+    quietly,
+)
 from tinyfuse.testing.scope import NotApplicable, Scope, is_array
-from tinyfuse.testing.values import draw_array, draw_values
+from tinyfuse.testing.values import LAYOUTS, draw_array, draw_values, layouts_of
 
 Construct = Callable[[Scope], Expression]
 
@@ -47,8 +64,47 @@ CONSTRUCTS: dict[Construct, int] = {
     shaped.gram: 1,
     shaped.einsum: 1,
 }
-_DRAWN = tuple(construct for construct, weight in CONSTRUCTS.items() for _ in range(weight))
+# What writes, what indexes with arrays and what makes arrays, besides those above.
+EFFECTS: dict[Construct, int] = {
+    writes.assign: 9,
+    writes.augment: 5,
+    writes.augment_part: 5,
+    writes.assign_through_views: 5,
+    writes.overlap: 6,
+    writes.output: 3,
+    writes.reduced_output: 1,
+    writes.copyto: 2,
+    writes.fill: 2,
+    writes.swap: 2,
+    writes.another_name: 2,
+    writes.view: 8,
+    writes.copy: 3,
+    writes.filled: 2,
+    indexed.gather: 6,
+    indexed.take: 2,
+    indexed.take_along_axis: 1,
+    indexed.scatter: 4,
+    indexed.scatter_at: 3,
+    indexed.put_along_axis: 1,
+    indexed.set_masked: 4,
+    indexed.masked_reduction: 2,
+    indexed.make: 4,
+    indexed.make_like: 2,
+    indexed.sequence: 2,
+    indexed.matrix: 1,
+    indexed.causal: 1,
+    indexed.one_hot: 1,
+    indexed.listed: 2,
+}
+
+
+def _weighted(constructs: Mapping[Construct, int]) -> tuple[Construct, ...]:
+    return tuple(construct for construct, weight in constructs.items() for _ in range(weight))
+
+
+_DRAWN = _weighted(CONSTRUCTS)
 _DRAWN_IF_LARGE = (*_DRAWN, *(shaped.reduction,) * 12, *(shaped.product, shaped.gram) * 2)
+_EFFECTS = _weighted(EFFECTS)
 _DTYPES: tuple[np.dtype, ...] = (FLOAT32, FLOAT64, *SUPPORTED, FLOAT32, FLOAT64, FLOAT32, FLOAT64)
 _EXTENTS = (2, 3, 4, 1, 5, 7, 0)
 # Shapes at which a reduction is split into lanes, blocks or several chains.
@@ -61,8 +117,10 @@ _DEEPEST = 6  # axes of a value
 _TRIES = 3
 _REFUSALS = (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError)  # numpy's
 _LENGTH = 20  # a program ends after each statement with a chance of one in so many
+_DROPPED = 12  # of so many effects one is left out, which is how programs shrink
 _PARAMETERS = ("x", "y", "z", "w")
 _CAPTURED = ("table", "weights")
+_INDICES = ("ids", "rows")
 # Names that mean something in C, or to the code around it, stand among ordinary ones.
 _VARIABLES = (
     "a", "b", "c", "total", "scale", "mean", "d", "e", "double", "out", "exp", "i", "main", "sum",
@@ -70,40 +128,109 @@ _VARIABLES = (
 )  # fmt: skip
 
 
-def random_program(seed: int, *, composed: bool = True) -> Program:
-    """The program of a seed. composed: whether it may hold einsum, exact only below the graph."""
-    return draw_program(
-        SeededChoices(seed), f"random_program({seed})", f"program_{seed}", composed=composed
-    )
+def random_program(seed: int, *, composed: bool = True, effects: bool = True) -> Program:
+    """The program of a seed.
+
+    composed: whether it may hold what is computed otherwise than numpy does (einsum, masked sums),
+    exact only below the graph. effects: whether it may write, index with arrays and make arrays;
+    without them a seed has another program.
+    """
+    label = f"random_program({seed})" if effects else f"random_program({seed}, effects=False)"
+    choices, name = SeededChoices(seed), f"program_{seed}"
+    return draw_program(choices, label, name, composed=composed, effects=effects)
 
 
 def draw_program(
-    choices: Choices, label: str = "drawn program", name: str = "program", *, composed: bool = True
+    choices: Choices,
+    label: str = "drawn program",
+    name: str = "program",
+    *,
+    composed: bool = True,
+    effects: bool = True,
 ) -> Program:
     """A valid program: numpy runs it on its arguments without raising, to supported dtypes."""
     large = choices.chance(1, 8)
-    arguments, captured = _parameters(choices, large)
-    scope = Scope(choices, {**arguments, **captured}, _LARGE if large else _SMALL, composed)
-    statements: list[Statement] = []
+    arguments, captured = _parameters(choices, large, effects)
+    scope = _scope(choices, arguments, captured, _LARGE if large else _SMALL, composed)
+    runs = _runs(scope, large, effects) or [_identity(scope)]
+    made = [run.statement.target for run in runs if run.statement.target]
+    outputs = _outputs(choices, made or [scope.array()])
+    if choices.chance(1, 10):  # what nothing needs stays
+        return _program(scope, label, name, arguments, captured, runs, outputs)
+    some = [run for run in runs if not run.statement.is_effect or choices.below(_DROPPED)]
+    for chosen in (some, runs):
+        kept, needed = _needed(chosen, outputs, scope)
+        given = {name: arguments[name] for name in arguments if name in needed} or arguments
+        seen = {name: captured[name] for name in captured if name in needed}
+        program = _program(scope, label, name, given, seen, kept, outputs)
+        if len(some) == len(runs) or _is_valid(program):
+            break
+    return program
+
+
+def _program(
+    scope: Scope,
+    label: str,
+    name: str,
+    arguments: Mapping[str, Any],
+    captured: Mapping[str, np.ndarray],
+    runs: Sequence[_Run],
+    outputs: tuple[str, ...],
+) -> Program:
+    statements = tuple([run.statement for run in runs])
+    return Program(label, arguments, captured, statements, outputs, scope.exact, name)
+
+
+def _is_valid(program: Program) -> bool:
+    """Whether it runs; effects that have been left out may have made it so."""
+    try:
+        results = program()
+    except Exception:  # whatever numpy or Python says
+        return False
+    values = results if isinstance(results, tuple) else (results,)
+    return all(_admitted(value, max(np.size(value), 1)) for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A statement, the values that its operands had, those that it wrote, and what it made."""
+
+    statement: Statement
+    read: tuple[Any, ...]
+    written: tuple[Any, ...]
+
+
+def _scope(
+    choices: Choices,
+    arguments: Mapping[str, Any],
+    captured: Mapping[str, np.ndarray],
+    largest: int,
+    composed: bool,
+) -> Scope:
+    """Where the statements run: on copies of the arguments and captured arrays."""
+    names, values = [*arguments, *captured], fresh([*arguments.values(), *captured.values()])
+    given = dict(zip(names, values, strict=True))
+    return Scope(choices, given, largest, frozenset(captured), tuple(values), composed)
+
+
+def _runs(scope: Scope, large: bool, effects: bool) -> list[_Run]:
+    choices, runs = scope.choices, []
     for target in _VARIABLES:
         if not choices.below(_LENGTH):
             break
-        construct = choices.choose(_DRAWN_IF_LARGE if large else _DRAWN)
-        expression = _attempt(scope, construct, target)
-        if expression is not None:
-            statements.append(Statement(target, expression, choices.chance(1, 2)))
-    if not statements:
-        statements.append(_identity(scope))
-    outputs = _outputs(choices, [statement.target for statement in statements])
-    if choices.chance(1, 10):  # what nothing needs stays
-        return Program(label, arguments, captured, tuple(statements), outputs, scope.exact, name)
-    kept, needed = _needed(statements, outputs)
-    arguments = {name: arguments[name] for name in arguments if name in needed} or arguments
-    captured = {name: captured[name] for name in captured if name in needed}
-    return Program(label, arguments, captured, kept, outputs, scope.exact, name)
+        drawn = _DRAWN_IF_LARGE if large else _DRAWN
+        if effects and choices.below(2):
+            drawn = _EFFECTS
+        run = _attempt(scope, choices.choose(drawn), target)
+        if run is not None:
+            nested = choices.chance(1, 2)
+            runs.append(replace(run, statement=replace(run.statement, nested=nested)))
+    return runs
 
 
-def _parameters(choices: Choices, large: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _parameters(
+    choices: Choices, large: bool, effects: bool
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     shapes = _shapes(choices, large)
     dtype = choices.choose(_DTYPES)
     arguments: dict[str, Any] = {}
@@ -116,10 +243,40 @@ def _parameters(choices: Choices, large: bool) -> tuple[dict[str, Any], dict[str
     if choices.chance(1, 4):
         arguments["factor"] = choices.choose((2.0, 0.5, -0.0, 1e-3, 3.7, float("inf")))
     names = _CAPTURED[: choices.choose((0, 0, 0, 1, 2))]
-    return arguments, {
+    captured = {
         name: draw_array(choices, choices.choose(shapes), _related_dtype(choices, dtype))
         for name in names
     }
+    if effects:
+        arguments.update(_index_parameters(choices, shapes[0]))
+        if choices.chance(1, 10):
+            arguments["same"] = arguments["x"]
+    return arguments, captured
+
+
+def _index_parameters(choices: Choices, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Indices into the axes of a shape, duplicates and negative ones among them; and a mask."""
+    found: dict[str, np.ndarray] = {}
+    extents = [extent for extent in shape if extent]
+    if extents:
+        count = choices.below(5) + 1
+        for name in _INDICES[: choices.below(3)]:
+            found[name] = draw_indices(choices, choices.choose(extents), count)
+    if choices.chance(1, 3):
+        found["mask"] = draw_array(
+            choices, shape[: choices.choose((len(shape), 1))], np.dtype(np.bool_)
+        )
+    return found
+
+
+def draw_indices(choices: Choices, extent: int, count: int) -> np.ndarray:
+    """Integers from -extent to extent - 1."""
+    shape = choices.choose(((count,), (count,), (2, count), (count, 1), ()))
+    dtype = choices.choose((np.int64, np.int32, np.int8, np.int64, np.uint8))
+    least = 0 if dtype is np.uint8 or choices.below(2) == 0 else -min(extent, 128)
+    random = np.random.default_rng(choices.below(1 << 16))
+    ids = np.asarray(random.integers(least, min(extent, 128), shape), dtype)
+    return LAYOUTS[choices.choose(layouts_of(shape))](ids) if choices.chance(1, 4) else ids
 
 
 def _related_dtype(choices: Choices, dtype: np.dtype) -> np.dtype:
@@ -138,26 +295,60 @@ def _shapes(choices: Choices, large: bool) -> tuple[tuple[int, ...], ...]:
     return base, base, base, suffix, ones, other
 
 
-def _attempt(scope: Scope, construct: Construct, target: str) -> Expression | None:
-    """An expression that numpy accepts, with its value entered in the scope; or None."""
+def _attempt(scope: Scope, construct: Construct, target: str) -> _Run | None:
+    """A statement that numpy accepts, with what it has done entered in the scope; or None."""
     exact = scope.exact
     for _ in range(_TRIES):
         try:
             expression = construct(scope)
-            value = evaluate(expression, scope.values)
+            run = _ran(scope, expression, target)
         except (NotApplicable, *_REFUSALS):
             continue
-        if _admitted(value, scope.largest):
-            scope.values[target] = value
-            return expression
+        if run is not None:
+            return run
     scope.exact = exact
     return None
 
 
+def _ran(scope: Scope, expression: Expression, target: str) -> _Run | None:
+    read = tuple([scope.values[name] for name in expression.operands])
+    written = tuple([scope.values[name] for name in expression.written])
+    if expression.form is not Form.EFFECT:
+        value = evaluate(expression, scope.values)
+        if not _admitted(value, scope.largest):
+            return None
+        scope.values[target] = value
+        return _Run(Statement(target, expression), read, written)
+    after = perform(expression, scope.values, target)
+    if not all(_admitted(after[name], scope.largest) for name in after):
+        return None
+    scope.values.update(after)
+    made = target if target in after else ""
+    return _Run(Statement(made, expression), read, written)
+
+
 def evaluate(expression: Expression, values: dict[str, Any]) -> Any:
     """What numpy makes of an expression; raises what numpy raises."""
-    text = expression.template.format(*expression.operands)
-    return quietly(eval, text, {**NAMESPACE, **values})
+    return quietly(eval, expression.text(expression.operands), {**NAMESPACE, **values})
+
+
+def perform(expression: Expression, values: Mapping[str, Any], target: str = "") -> dict[str, Any]:
+    """Run an effect: what it leaves by the names that it writes, and a new value by `target`.
+
+    Where it raises, or gives what is not supported, the arrays are as before.
+    """
+    before = [values[name] for name in expression.written]
+    elements = [np.copy(value) for value in before]
+    namespace = {**NAMESPACE, **values}
+    try:
+        quietly(exec, expression.text(expression.operands, target), namespace)
+    except Exception:
+        for value, saved in zip(before, elements, strict=True):
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                value[...] = saved
+        raise
+    made = (target,) if "{target}" in expression.template else ()
+    return {name: namespace[name] for name in (*expression.written, *made)}
 
 
 def _admitted(value: Any, largest: int) -> bool:
@@ -169,9 +360,11 @@ def _admitted(value: Any, largest: int) -> bool:
     )
 
 
-def _identity(scope: Scope) -> Statement:
+def _identity(scope: Scope) -> _Run:
     name = scope.array()
-    return Statement("a", operator("{0} + {1}", name, name))
+    expression = operator("{0} + {1}", name, name)
+    scope.values["a"] = evaluate(expression, scope.values)
+    return _Run(Statement("a", expression), (), ())
 
 
 def _outputs(choices: Choices, names: Sequence[str]) -> tuple[str, ...]:
@@ -181,12 +374,17 @@ def _outputs(choices: Choices, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _needed(
-    statements: Sequence[Statement], outputs: Sequence[str]
-) -> tuple[tuple[Statement, ...], set[str]]:
-    """The statements that the outputs depend on, and all names in them."""
-    needed, kept = set(outputs), []
-    for statement in reversed(statements):
-        if statement.target in needed:
+    runs: Sequence[_Run], outputs: Sequence[str], scope: Scope
+) -> tuple[list[_Run], set[str]]:
+    """The runs that the outputs and the caller's arrays depend on, and all names in them."""
+    needed: set[str] = set(outputs)
+    memory = [*[scope.values[name] for name in outputs], *scope.given]
+    kept = []
+    for run in reversed(runs):
+        statement = run.statement
+        names = {statement.target, *statement.expression.written}
+        if needed & names or any(share_memory(a, b) for a in run.written for b in memory):
             needed.update(statement.expression.operands)
-            kept.append(statement)
-    return tuple(kept[::-1]), needed
+            memory.extend(run.read)
+            kept.append(run)
+    return kept[::-1], needed

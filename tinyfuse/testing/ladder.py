@@ -79,7 +79,7 @@ class Ladder:
             self._compare("unfused loops", case, expected, lambda: self._loops(case, unfused))
             self._compare("fused loops", case, expected, lambda: self._loops(case, fused))
         if self.jit_of(case):
-            self._compare("jit", case, case.returned(expected), case.jitted)
+            self._compare("jit", case, [*case.returned(expected), case.shared], case.jitted)
 
     def _graph(self, case: Case) -> list[np.ndarray]:
         return interpret(case.graph, case.arrays, self.numerics)

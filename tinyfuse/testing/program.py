@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections
+import inspect
 import itertools
 import linecache
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from tinyfuse.dtypes import describe
+from tinyfuse.testing.memory import fresh
 
 NAMESPACE: dict[str, Any] = {"np": np, "sliding_window_view": sliding_window_view}
 _LONGEST_NESTED = 60  # characters of an expression that is written inside another
@@ -30,46 +32,70 @@ class Form(Enum):
     CALL = "call"  # holes between commas: neither
     POSTFIX = "postfix"  # holes with a method or subscript behind: only the holes
     OPERATOR = "operator"  # both
+    EFFECT = "effect"  # whole lines, which write what their operands name
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A template of numpy code with a hole `{i}` for each operand, a name."""
+    """A template of numpy code with a hole `{i}` for each operand, a name.
+
+    An effect is whole lines, with a hole `{target}` where they make a new value. written: those
+    operands that it writes into or binds anew. by_layout: whether the last bits of the result
+    depend on how its operands lie in memory.
+    """
 
     template: str
     operands: tuple[str, ...]
     form: Form = Form.CALL
+    written: tuple[str, ...] = ()
+    by_layout: bool = False
+
+    def text(self, operands: Sequence[str], target: str = "") -> str:
+        return self.template.format(*operands, target=target)
 
 
-def call(template: str, *operands: str) -> Expression:
-    return Expression(template, operands, Form.CALL)
+def call(template: str, *operands: str, by_layout: bool = False) -> Expression:
+    return Expression(template, operands, Form.CALL, by_layout=by_layout)
 
 
-def method(template: str, *operands: str) -> Expression:
+def method(template: str, *operands: str, by_layout: bool = False) -> Expression:
     """A method call, attribute or subscript."""
-    return Expression(template, operands, Form.POSTFIX)
+    return Expression(template, operands, Form.POSTFIX, by_layout=by_layout)
 
 
-def operator(template: str, *operands: str) -> Expression:
-    return Expression(template, operands, Form.OPERATOR)
+def operator(template: str, *operands: str, by_layout: bool = False) -> Expression:
+    return Expression(template, operands, Form.OPERATOR, by_layout=by_layout)
+
+
+def effect(template: str, *operands: str, written: int = 1, by_layout: bool = False) -> Expression:
+    """Lines that write into the first operands."""
+    return Expression(template, operands, Form.EFFECT, operands[:written], by_layout)
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`target = expression`; if `nested`, written inside its reader where it has only one."""
+    """`target = expression`; if `nested`, written inside its reader where it has only one.
+
+    Not where an effect comes in between. An effect stands by itself.
+    """
 
     target: str
     expression: Expression
     nested: bool = False
+
+    @property
+    def is_effect(self) -> bool:
+        return self.expression.form is Form.EFFECT
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Program:
     """A numpy function with the arguments to call it with.
 
-    arguments: arrays, numpy scalars and Python floats; captured: arrays that the function finds
-    among its globals. exact: whether tinyfuse computes all of it from the numpy functions that it
-    calls, so that numpy's bits can be expected under numpy's numerics. label: how to draw it again.
+    arguments: arrays, numpy scalars and Python floats, which no run writes: each has fresh copies
+    with the same layout in memory. captured: arrays that the function finds among its globals.
+    exact: whether tinyfuse computes all of it from the numpy functions that it calls, so that
+    numpy's bits can be expected under numpy's numerics. label: how to draw it again.
     """
 
     label: str
@@ -84,20 +110,38 @@ class Program:
     @property
     def source(self) -> str:
         """The text of the function."""
-        lines = [f"def {self.name}({', '.join(self.arguments)}):"]
-        lines += [f"    {target} = {text}" for target, text in self._assignments()]
-        return "\n".join([*lines, f"    return {', '.join(self.outputs)}", ""])
+        return self._source()
 
     @property
     def function(self) -> Callable[..., Any]:
         """The function, compiled from its source, which tracebacks and `inspect` can find."""
         if not self._functions:
-            self._functions.append(self._compiled())
+            self._functions.append(self._compiled(self.source))
         return self._functions[0]
 
+    @property
+    def writes(self) -> bool:
+        """Whether there is anything in it that writes."""
+        return any(statement.expression.written for statement in self.statements)
+
+    def compact(self) -> Callable[..., Any]:
+        """The function, with sums and the like over copies of their operands in C order.
+
+        Numpy sums in the order of memory. Written arrays lie otherwise in a graph, so this is what
+        can be compared with it to the bit.
+        """
+        return self._compiled(self._source(compact=True))
+
     def __call__(self) -> Any:
-        """What numpy computes from the arguments, without warnings."""
-        return quietly(self.function, *self.arguments.values())
+        """What numpy computes from copies of its arrays, without warnings."""
+        values = fresh([*self.arguments.values(), *self.captured.values()])
+        count = len(self.arguments)
+        variables = global_variables(self.function)
+        variables.update(zip(self.captured, values[count:], strict=True))
+        try:
+            return quietly(self.function, *values[:count])
+        finally:
+            variables.update(self.captured)
 
     def __str__(self) -> str:
         """What a failure prints: how to draw it again, the source, and what its arrays are like."""
@@ -108,37 +152,65 @@ class Program:
 
     __repr__ = __str__  # so that hypothesis prints it
 
-    def _assignments(self) -> list[tuple[str, str]]:
-        uses = collections.Counter(
-            name for each in self.statements for name in each.expression.operands
-        )
+    def _source(self, compact: bool = False) -> str:
+        lines = [f"def {self.name}({', '.join(self.arguments)}):"]
+        lines += [f"    {line}" for text in self._lines(compact) for line in text.splitlines()]
+        return "\n".join([*lines, f"    return {', '.join(self.outputs)}", ""])
+
+    def _lines(self, compact: bool) -> list[str]:
+        inlined = self._inlined()
         inside: dict[str, tuple[str, Form]] = {}
         result = []
         for statement in self.statements:
-            text = self._rendered(statement.expression, inside)
-            single = uses[statement.target] == 1 and statement.target not in self.outputs
-            if statement.nested and single and len(text) <= _LONGEST_NESTED:
+            text = _rendered(statement, inside, compact)
+            if statement.target in inlined and len(text) <= _LONGEST_NESTED:
                 inside[statement.target] = text, statement.expression.form
             else:
-                result.append((statement.target, text))
+                result.append(text if statement.is_effect else f"{statement.target} = {text}")
         return result
 
-    @staticmethod
-    def _rendered(expression: Expression, inside: Mapping[str, tuple[str, Form]]) -> str:
-        texts = []
-        for name in expression.operands:
-            text, form = inside.get(name, (name, Form.CALL))
-            bare = form is not Form.OPERATOR or expression.form is Form.CALL
-            texts.append(text if bare else f"({text})")
-        return expression.template.format(*texts)
+    def _inlined(self) -> set[str]:
+        """The names of values that are written inside their readers, if not too long."""
+        readers: dict[str, list[int]] = collections.defaultdict(list)
+        for at, statement in enumerate(self.statements):
+            for name in statement.expression.operands:
+                readers[name].append(at)
+        fixed = {name for each in self.statements for name in each.expression.written}
+        fixed.update(self.outputs)
+        return {
+            statement.target
+            for at, statement in enumerate(self.statements)
+            if statement.nested and not statement.is_effect and statement.target not in fixed
+            if len(readers[statement.target]) == 1
+            and not self._effects_between(at, readers[statement.target][0])
+        }
 
-    def _compiled(self) -> Callable[..., Any]:
-        source, file = self.source, f"<random program {next(_numbers)}>"
+    def _effects_between(self, first: int, reader: int) -> bool:
+        """Whether something is written after a statement, or in several lines by its reader."""
+        if any(statement.is_effect for statement in self.statements[first + 1 : reader]):
+            return True
+        last = self.statements[reader]
+        return last.is_effect and "\n" in last.expression.template
+
+    def _compiled(self, source: str) -> Callable[..., Any]:
+        file = f"<random program {next(_numbers)}>"
         _remember(file, source)
         namespace = {**NAMESPACE, **self.captured}
         exec(compile(source, file, "exec"), namespace)
         function: Callable[..., Any] = namespace[self.name]
         return function
+
+
+def _rendered(statement: Statement, inside: Mapping[str, tuple[str, Form]], compact: bool) -> str:
+    expression = statement.expression
+    texts = []
+    for at, name in enumerate(expression.operands):
+        text, form = inside.get(name, (name, Form.CALL))
+        if compact and expression.by_layout and name not in expression.written:
+            text, form = f"({text}).copy()", Form.POSTFIX
+        alone = expression.form is Form.CALL or expression.template.endswith(f"= {{{at}}}")
+        texts.append(text if form is not Form.OPERATOR or alone else f"({text})")
+    return expression.text(texts, statement.target)
 
 
 def _remember(file: str, source: str) -> None:
@@ -147,6 +219,12 @@ def _remember(file: str, source: str) -> None:
     _files.append(file)
     if len(_files) > _KEPT_SOURCES:
         linecache.cache.pop(_files.popleft(), None)
+
+
+def global_variables(function: Any) -> dict[str, Any]:
+    """Those that the code of a function sees, whatever wraps it."""
+    found: dict[str, Any] = inspect.unwrap(function).__globals__
+    return found
 
 
 def quietly(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:

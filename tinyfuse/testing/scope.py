@@ -15,11 +15,16 @@ Array = np.ndarray | np.generic
 
 @dataclass(slots=True)
 class Scope:
-    """The values of a program under construction, by name."""
+    """The values of a program under construction, by name.
+
+    They are what a run has made of copies of the arguments so far: effects run on them.
+    """
 
     choices: Choices
     values: dict[str, Any]
     largest: int  # number of elements that no value may exceed
+    bound: frozenset[str] = frozenset()  # names that the function must not bind anew
+    given: tuple[Any, ...] = ()  # the caller's arrays: copies of the arguments and captured ones
     composed: bool = True  # whether there may be what is computed otherwise than numpy does
     exact: bool = True  # whether there is nothing of that
 
@@ -30,6 +35,12 @@ class Scope:
             raise NotApplicable
         index = min(self.choices.below(len(names)), self.choices.below(len(names)))
         return names[-1 - index]
+
+    def writable(self, accept: Callable[[np.ndarray], bool] = lambda value: True) -> str:
+        """A name of an array that can be written."""
+        return self.array(
+            lambda value: isinstance(value, np.ndarray) and value.flags.writeable and accept(value)
+        )
 
     def compose(self) -> None:
         """Note that numpy's bits can no longer be expected, where that is allowed."""

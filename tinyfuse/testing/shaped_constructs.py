@@ -65,7 +65,7 @@ def _end(choices: Choices, extent: int) -> str:
     return "" if choices.below(2) == 0 else str(choices.below(2 * extent + 3) - extent - 1)
 
 
-def _item(choices: Choices, extent: int) -> str:
+def item(choices: Choices, extent: int) -> str:
     if extent and choices.chance(1, 5):
         return str(choices.below(2 * extent) - extent)
     step = choices.choose(("", "", ":-1", ":2", ":-2", ":3"))
@@ -76,7 +76,7 @@ def slices(scope: Scope) -> Expression:
     x = scope.array(_has_axes)
     shape = scope.values[x].shape
     taken = shape[: scope.choices.below(len(shape)) + 1]
-    items = [_item(scope.choices, extent) for extent in taken]
+    items = [item(scope.choices, extent) for extent in taken]
     if scope.choices.chance(1, 4):
         items.insert(scope.choices.below(len(items) + 1), "None")
     if scope.choices.chance(1, 4) and len(taken) == len(shape):
@@ -185,8 +185,8 @@ def reduction(scope: Scope) -> Expression:
             f"dtype=np.{scope.choices.choose(('float64', 'float32', 'int64', 'int16'))}"
         )
     if scope.choices.below(2):
-        return method(f"{{0}}.{name}({', '.join(keywords)})", x)
-    return call(f"np.{name}({', '.join(['{0}', *keywords])})", x)
+        return method(f"{{0}}.{name}({', '.join(keywords)})", x, by_layout=True)
+    return call(f"np.{name}({', '.join(['{0}', *keywords])})", x, by_layout=True)
 
 
 def position(scope: Scope) -> Expression:
@@ -207,13 +207,14 @@ def product(scope: Scope) -> Expression:
     if scope.values[x].dtype != scope.values[y].dtype:
         scope.compose()  # numpy converts into a layout of its own, and BLAS sums by the layout
     if scope.choices.below(3) == 0:
-        return operator("{0} @ {1}", x, y)
-    return call(f"np.{scope.choices.choose(('matmul', 'dot'))}({{0}}, {{1}})", x, y)
+        return operator("{0} @ {1}", x, y, by_layout=True)
+    name = scope.choices.choose(("matmul", "dot"))
+    return call(f"np.{name}({{0}}, {{1}})", x, y, by_layout=True)
 
 
 def gram(scope: Scope) -> Expression:
     x = scope.array(_has_axes)
-    return operator("{0} @ {1}.T", x, x)
+    return operator("{0} @ {1}.T", x, x, by_layout=True)
 
 
 def einsum(scope: Scope) -> Expression:

@@ -67,13 +67,14 @@ def _drawn(draw: Any, value: Any) -> Any:
 
 
 @strategies.composite
-def programs(draw: Any, *, composed: bool = True) -> Program:
+def programs(draw: Any, *, composed: bool = True, effects: bool = True) -> Program:
     """Random programs that numpy accepts, with their arguments: values of class `Program`.
 
-    They shrink to few statements over small arrays of small integers. composed: whether they may
-    hold functions that tinyfuse composes otherwise than numpy does (einsum), so that numpy's bits
-    cannot be expected.
+    They shrink to few statements over small arrays of small integers.
+
+    composed: whether they may hold functions that tinyfuse composes otherwise than numpy does
+    (einsum, masked sums), so that numpy's bits cannot be expected. effects: whether they may write
+    into their arguments and their own arrays, index with arrays, and make arrays.
     """
-    return draw_program(
-        DrawnChoices(lambda n: draw(strategies.integers(0, n - 1))), composed=composed
-    )
+    choices = DrawnChoices(lambda n: draw(strategies.integers(0, n - 1)))
+    return draw_program(choices, composed=composed, effects=effects)

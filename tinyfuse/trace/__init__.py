@@ -1,14 +1,22 @@
 """Tracing: from a numpy function to its graph."""
 
 # Importing a chapter of numpy's functions lists them.
+from tinyfuse.trace import accumulating as _accumulating
+from tinyfuse.trace import choices as _choices
+from tinyfuse.trace import conversions as _conversions
 from tinyfuse.trace import creation as _creation
+from tinyfuse.trace import diagonals as _diagonals
 from tinyfuse.trace import einsum as _einsum
 from tinyfuse.trace import elementwise as _elementwise
 from tinyfuse.trace import indexing as _indexing
 from tinyfuse.trace import joining as _joining
 from tinyfuse.trace import linear_algebra as _linear_algebra
+from tinyfuse.trace import mask_reductions as _mask_reductions
+from tinyfuse.trace import new_arrays as _new_arrays
 from tinyfuse.trace import operators as _operators
 from tinyfuse.trace import padding as _padding
+from tinyfuse.trace import picking as _picking
+from tinyfuse.trace import ranges as _ranges
 from tinyfuse.trace import reductions as _reductions
 from tinyfuse.trace import selection as _selection
 from tinyfuse.trace import shape as _shape
@@ -33,14 +41,22 @@ __all__ = [
 ]
 
 _CHAPTERS = (
+    _accumulating,
+    _choices,
+    _conversions,
     _creation,
+    _diagonals,
     _einsum,
     _elementwise,
     _indexing,
     _joining,
     _linear_algebra,
+    _mask_reductions,
+    _new_arrays,
     _operators,
     _padding,
+    _picking,
+    _ranges,
     _reductions,
     _selection,
     _shape,

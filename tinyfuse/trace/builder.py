@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from tinyfuse.graph.ir import Atom, Eqn, Primitive, Var
 from tinyfuse.graph.shapes import infer
 from tinyfuse.source import UNKNOWN, Source, here, location
 from tinyfuse.trace.captured import Captured, Guard, Place, SameAs, SameType
+from tinyfuse.trace.known import Known
 from tinyfuse.trace.reachable import find_places
 from tinyfuse.trace.specs import Check
 
@@ -23,14 +24,20 @@ class GraphBuilder:
 
     __slots__ = (
         "_captured",
+        "_constants",
         "_function",
         "_places",
         "_snapshots",
         "checks",
         "eqns",
+        "frozen",
         "guards",
         "inputs",
+        "known",
+        "layouts",
         "source",
+        "strides",
+        "writes",
     )
 
     def __init__(self, function: Callable[..., Any]):
@@ -39,6 +46,12 @@ class GraphBuilder:
         self.checks: list[Check] = []
         self.guards: list[Guard] = []
         self.source: Source | None = None  # of the operation that is running
+        self.writes = 0  # how often memory was written
+        self.strides: dict[Var, tuple[int, ...]] = {}  # of the arguments
+        self.layouts: dict[Var, None] = {}  # inputs whose strides have decided something
+        self.known = Known(self)
+        self.frozen: Collection[tuple[Any, ...]] = ()  # places whose elements tracing sees
+        self._constants: dict[Any, Var] = {}
         self._function = function
         self._captured: dict[int, tuple[Captured, Var]] = {}
         self._places: dict[int, Place] | None = None
@@ -62,9 +75,20 @@ class GraphBuilder:
         shape, dtype = infer(primitive, atoms, params)
         return self.define(primitive, atoms, params, shape, dtype)
 
-    def check(self, output: Var, error: type[Exception], message: str) -> None:
-        """After the call raise `error(message)` where `output` is true."""
-        self.checks.append(Check(output, error, message + self.place()))
+    def check(
+        self,
+        output: Var,
+        error: type[Exception],
+        message: str,
+        operand: Var | None = None,
+        words: Callable[[np.ndarray], str] | None = None,
+    ) -> None:
+        """After the call raise `error(message)` where `output` is true.
+
+        operand, words: a value of the graph, and what is said of it in place of the message.
+        """
+        place = self.place()
+        self.checks.append(Check(output, error, message + place, operand, words, place))
 
     def place(self) -> str:
         return place_text(self.source or UNKNOWN)
@@ -81,6 +105,15 @@ class GraphBuilder:
                 self._snapshots.append((array, array.copy(), self.source or here()))
             known = self._add(array, place)
         return known[1]
+
+    def constant(self, array: np.ndarray) -> Var:
+        """The hidden input for an array that tracing has made, and that nobody else writes."""
+        key = array.dtype, array.shape, array.tobytes()
+        if key not in self._constants:
+            kept = np.array(array, order="C")
+            kept.flags.writeable = False
+            self._constants[key] = self._add(kept, None)[1]
+        return self._constants[key]
 
     def capture_at(self, array: np.ndarray, place: Place) -> Var:
         """The hidden input for an array that was found at this place."""
@@ -117,8 +150,22 @@ class GraphBuilder:
             if var not in taken and captured.place is not None
         ]
 
+    def input_strides(self, var: Var) -> tuple[int, ...]:
+        """The strides of an input, which are part of what the trace depends on from now on."""
+        self.layouts[var] = None
+        captured = self.captured_by_var().get(var)
+        return self.strides[var] if captured is None else captured.array.strides
+
     def captured_by_var(self) -> dict[Var, Captured]:
         return {var: captured for captured, var in self._captured.values()}
+
+    def fixed_inputs(self) -> dict[Var, np.ndarray]:
+        """The hidden inputs with the elements that tracing sees at each call."""
+        return {
+            var: captured.array
+            for captured, var in self._captured.values()
+            if captured.place is None or captured.place.path in self.frozen
+        }
 
     def verify_unchanged(self) -> None:
         """Raises SideEffectError if an array made while tracing was written after its use."""

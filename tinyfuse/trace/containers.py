@@ -18,6 +18,7 @@ from tinyfuse.trace.captured import (
     is_constant,
     item_place,
 )
+from tinyfuse.trace.eagerly import UnknownError, as_numpy
 from tinyfuse.trace.reachable import is_users
 from tinyfuse.tree import LEAF, Parts, TreeDef, parts_of
 
@@ -113,24 +114,34 @@ class Containers:
                 self._keep_added(seen, keys[count:], list(items)[count:])
 
     def _keep_added(self, seen: _Seen, keys: tuple[Any, ...], items: list[Any]) -> None:
-        if seen.shown is not seen.original:
-            if any(map(_is_traced, items)):
+        copied = seen.shown is not seen.original
+        for key, item in zip(keys, items, strict=True):
+            real = _real(item)
+            if _is_traced(real) and copied:
                 raise _written(seen.place, "adds to")
-            for key, item in zip(keys, items, strict=True):
-                _add(seen.original, key, item)
+            if copied or real is not item:
+                _put(seen.original, key, real)
         if isinstance(seen.original, list):
             self._scope.guards.remove(seen.guard)  # a list that is only written, to look at it
         else:
             seen.guard.keys = _parts(seen.original)[2]
 
 
-def _add(container: Any, key: Any, item: Any) -> None:
+def _put(container: Any, key: Any, item: Any) -> None:
     if isinstance(container, list):
-        container.append(item)
+        container[key:] = [item, *container[key + 1 :]]
     elif isinstance(container, dict):
         container[key] = item
     else:
         setattr(container, key, item)
+
+
+def _real(item: Any) -> Any:
+    """The array that a traced one stands for, if its elements are known while tracing."""
+    try:
+        return as_numpy(item)
+    except UnknownError:
+        return item
 
 
 def _is_traced(value: Any) -> bool:

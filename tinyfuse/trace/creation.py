@@ -124,8 +124,6 @@ _DATA_DEPENDENT: list[tuple[Callable[..., Any], str]] = [
     (np.flatnonzero, "use np.where(mask, a, b), or np.count_nonzero(mask) for their number"),
     (np.argwhere, "use np.where(mask, a, b), or np.count_nonzero(mask) for their number"),
     (np.unique, "call it outside the traced function"),
-    (np.compress, "use np.where(mask, a, b)"),
-    (np.extract, "use np.where(mask, a, b)"),
 ]
 for _function, _remedy in _DATA_DEPENDENT:
     _refused(_function, _remedy)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import difflib
 import functools
+import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from tinyfuse import errors
 from tinyfuse.trace.builder import active
+from tinyfuse.trace.eagerly import tried
 from tinyfuse.trace.operation import operate
+from tinyfuse.trace.outputs import write_function_output
 from tinyfuse.trace.promotion import OPERATIONS
 from tinyfuse.trace.tracer import Tracer
 
@@ -25,7 +31,7 @@ def listed(
 
     def register(implementation: Function) -> Function:
         for function in functions:
-            FUNCTIONS[function] = implementation
+            FUNCTIONS[function] = with_output(implementation, function)
         if method is not None:
             as_method(method)(implementation)
         return implementation
@@ -33,13 +39,41 @@ def listed(
     return register
 
 
+def with_output(
+    implementation: Function, function: Callable[..., Any], name: str | None = None
+) -> Function:
+    """The implementation, or what also writes its result into an array given as `out=`.
+
+    The implementation is told that array, as numpy may choose a dtype by it.
+    """
+    parameters = inspect.signature(implementation).parameters
+    if "out" not in parameters:
+        return implementation
+    by_position = parameters["out"].kind is not inspect.Parameter.KEYWORD_ONLY
+    place = list(parameters).index("out") if by_position else sys.maxsize
+    named = name or function_name(function)
+
+    @functools.wraps(implementation)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        out = args[place] if len(args) > place else kwargs.get("out")
+        result = implementation(*args, **kwargs)
+        return result if out is None else write_function_output(function, named, out, result)
+
+    return run  # type: ignore[return-value]
+
+
 def as_method(name: str) -> Callable[[Function], Function]:
     """Decorator: the implementation of an ndarray method."""
 
     def register(implementation: Function) -> Function:
+        run = with_output(implementation, getattr(np, name, implementation), f"x.{name}")
+
+        def numpys(array: Any, *args: Any, **kwargs: Any) -> Any:
+            return getattr(array, name)(*args, **kwargs)
+
         @functools.wraps(implementation)
         def method(self: Tracer, *args: Any, **kwargs: Any) -> Any:
-            return operate(implementation, self, *args, **kwargs)
+            return operate(tried, run, numpys, (self, *args), kwargs)
 
         method.__name__ = name
         implementation.__qualname__ = name  # for Python's words about unexpected arguments
@@ -66,11 +100,15 @@ def call_function(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """A numpy function called with traced arrays (`__array_function__`)."""
-    implementation = FUNCTIONS.get(function)
-    if implementation is None:
-        raise unlisted(function_name(function))
     active()
-    return implementation(*args, **kwargs)
+    return tried(FUNCTIONS.get(function) or _refusing(function), function, args, kwargs)
+
+
+def _refusing(function: Callable[..., Any]) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise unlisted(function_name(function))
+
+    return refuse
 
 
 def function_name(function: Any) -> str:
@@ -93,18 +131,11 @@ def listed_names() -> list[str]:
     return sorted({function_name(function) for function in (*FUNCTIONS, *OPERATIONS)})
 
 
-def no_output_array(out: Any) -> None:
-    """Raises InPlaceWriteError where an `out=` is given."""
-    if out is not None:
-        raise errors.InPlaceWriteError(
-            "out= writes into an array, which is not supported yet: leave it out and assign the "
-            "result"
-        )
-
-
 def _array_function(
     self: Tracer, function: Any, types: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
+    if any(getattr(kind, "_takes_over", False) for kind in types):
+        return NotImplemented
     return operate(call_function, function, args, kwargs)
 
 

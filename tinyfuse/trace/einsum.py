@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.trace.creation import supported_dtype
-from tinyfuse.trace.dispatch import listed, no_output_array
+from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.linear_algebra import contract, scalar_if_0d
 from tinyfuse.trace.operations import broadcast, cast, reduce, traced, transpose, type_text
 from tinyfuse.trace.tracer import Tracer
@@ -18,7 +18,6 @@ from tinyfuse.trace.tracer import Tracer
 @listed(np.einsum)
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Tracer:
     """One or two operands, without repeated labels in one of them."""
-    no_output_array(out)
     if any(value not in (None, "K", "safe") for value in options.values()):
         raise errors.UnsupportedArgumentError(
             f"np.einsum(..., {next(iter(options))}=) is not supported"

@@ -19,7 +19,6 @@ from tinyfuse.trace.specs import NeedsElements
 # What a traced array refuses and a real one does.
 _REFUSALS = (
     errors.ArrayConversionError,
-    errors.ArrayIndexingError,
     errors.BoolConversionError,
     errors.DataDependentShapeError,
     errors.InPlaceWriteError,

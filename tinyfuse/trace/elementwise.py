@@ -12,7 +12,8 @@ from tinyfuse.dtypes import BOOL
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal
 from tinyfuse.trace.builder import GraphBuilder, active, leaked
-from tinyfuse.trace.dispatch import function_name, no_output_array, unlisted
+from tinyfuse.trace.dispatch import function_name, unlisted
+from tinyfuse.trace.eagerly import tried
 from tinyfuse.trace.operation import operate
 from tinyfuse.trace.operations import (
     broadcast_shape,
@@ -23,6 +24,7 @@ from tinyfuse.trace.operations import (
     traced,
     type_text,
 )
+from tinyfuse.trace.outputs import write_function_output, write_ufunc_output
 from tinyfuse.trace.promotion import OPERATIONS, Loop, OperandKind, resolve
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
@@ -37,17 +39,21 @@ _COMPARISONS = (
 # ufuncs that work on whole axes, and numpy's ufuncs that no one equation computes.
 COMPOSED_UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
 REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {}
+METHODS: dict[str, Callable[..., Any]] = {}  # of ufuncs, that take the ufunc first
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A ufunc called with traced arrays (`__array_ufunc__`)."""
     kwargs = {key: value for key, value in kwargs.items() if not _is_default(key, value)}
-    if any(out is not None for out in kwargs.pop("out", ())):
-        no_output_array(True)
+    outs = kwargs.pop("out", ())
+    if any(out is not None for out in outs):
+        return _with_outputs(ufunc, method, inputs, outs, kwargs)
     if method == "reduce" and ufunc in REDUCTIONS:
         return REDUCTIONS[ufunc](*inputs, **kwargs)
     if method == "outer" and ufunc in OPERATIONS and len(inputs) == 2:
         return apply(ufunc, _outer_operands(*inputs), **kwargs)
+    if method in METHODS:
+        return METHODS[method](ufunc, *inputs, **kwargs)
     if method != "__call__":
         raise errors.UnlistedFunctionError(
             f"np.{ufunc.__name__}.{method} is not supported on traced arrays"
@@ -63,6 +69,17 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict
     if ufunc not in OPERATIONS:
         raise unlisted(function_name(ufunc))
     return apply(ufunc, inputs, **kwargs)
+
+
+def _with_outputs(
+    ufunc: np.ufunc, method: str, inputs: Sequence[Any], outs: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    if method == "reduce" and ufunc in REDUCTIONS:
+        reduced = REDUCTIONS[ufunc](*inputs, out=outs[0], **kwargs)
+        return write_function_output(ufunc, f"np.{ufunc.__name__}.reduce", outs[0], reduced)
+    mask = kwargs.pop("where", True)
+    made = call_ufunc(ufunc, method, inputs, kwargs)
+    return write_ufunc_output(ufunc, outs, made, kwargs.get("casting", "same_kind"), mask)
 
 
 def _is_default(key: str, value: Any) -> bool:
@@ -242,7 +259,16 @@ def _check_exponents(exponent: Atom) -> None:
 
 
 def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    return operate(call_ufunc, ufunc, method, inputs, kwargs)
+    if any(getattr(type(value), "_takes_over", False) for value in inputs):
+        return NotImplemented
+    return operate(_tried_ufunc, ufunc, method, inputs, kwargs)
+
+
+def _tried_ufunc(ufunc: np.ufunc, method: str, inputs: Any, kwargs: dict[str, Any]) -> Any:
+    def traced_call(*args: Any, **options: Any) -> Any:
+        return call_ufunc(ufunc, method, args, options)
+
+    return tried(traced_call, getattr(ufunc, method), inputs, kwargs)
 
 
 Tracer.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]

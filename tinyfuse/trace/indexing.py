@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from tinyfuse import errors
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Atom, Literal
+from tinyfuse.trace import advanced_indexing
+from tinyfuse.trace.advanced_indexing import is_basic
+from tinyfuse.trace.assignment import assigned_atom
+from tinyfuse.trace.builder import active, leaked
+from tinyfuse.trace.cells import require_writable, write
 from tinyfuse.trace.dispatch import as_method
-from tinyfuse.trace.elements import without_tracing
-from tinyfuse.trace.operations import reshape, slice_
+from tinyfuse.trace.known import known_value
+from tinyfuse.trace.operations import Shape, alias, reshape, scalar_copy, size_of, slice_
+from tinyfuse.trace.outputs import full_atom
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat
 
 _WORDS = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
@@ -21,73 +26,124 @@ _WORDS = (
 )
 
 
+class Region(NamedTuple):
+    """What a basic index chooses.
+
+    extents: of the axes of the array. shape: without the axes that integers take away, and with
+    those of None. is_scalar: whether that is one element, and no `...` asks for an array.
+    """
+
+    starts: tuple[int, ...]
+    steps: tuple[int, ...]
+    extents: Shape
+    shape: Shape
+    is_scalar: bool
+
+
 @as_method("__getitem__")
-def get_item(x: Tracer, index: Any) -> Tracer:
-    """A view of x, or a scalar where integers take all axes."""
+def get_item(x: Tracer, index: Any) -> Any:
+    """A view of x, or a scalar where integers take all axes; a copy where arrays index it.
+
+    A scalar that is known while tracing is numpy's own.
+    """
+    if not is_basic(index):
+        return advanced_indexing.get_item(x, index)
+    region = _region(x, index)
+    known = known_value(x) if region.is_scalar else None
+    if known is not None:
+        return known[region.starts]
+    view = reshape(slice_(x, region.starts, region.steps, region.extents), region.shape)
+    if region.is_scalar:
+        return scalar_copy(view)
+    return alias(view) if view._scalar else view
+
+
+@as_method("__setitem__")
+def set_item(x: Tracer, index: Any, value: Any) -> None:
+    """Put elements into a part of x; into copies of them where arrays index it."""
+    if x._builder is not active():
+        raise leaked()
+    if x._scalar:
+        raise errors.ArgumentTypeError(
+            f"'numpy.{x.dtype.name}' object does not support item assignment"
+        )
+    if not is_basic(index):
+        return advanced_indexing.set_item(x, index, value)
+    region = _region(x, index)
+    if type(value) is Tracer and _is_same(value, x, region):
+        return None  # the end of `x[index] += y`, which has written there
+    require_writable(x)
+    atom = assigned_atom(value, x.dtype, region.shape)
+    if size_of(region.shape):
+        _put(x, region, atom)
+    return None
+
+
+def _put(x: Tracer, region: Region, atom: Atom) -> None:
+    builder = active()
+    if type(atom) is Literal:
+        atom = full_atom(atom, region.extents)
+    elif region.shape != region.extents:
+        atom = builder.emit(p.reshape, atom, shape=region.extents)
+    starts, steps = region.starts, region.steps
+    write(x, builder.emit(p.update, x._atom, atom, starts=starts, steps=steps))
+
+
+def _is_same(view: Tracer, x: Tracer, region: Region) -> bool:
+    """Whether this is what the index has given before."""
+    if view.shape != region.shape or region.is_scalar:
+        return False
+    if view._step is not None and view._step.primitive is p.reshape:
+        view = view._base
+    step = view._step
+    if step is not None and step.primitive is p.slice_ and view._base is x:
+        params = step.params
+        return (params["starts"], params["steps"], view.shape) == region[:3]
+    if step is None and view._base is x:
+        view = x
+    return view is x and region == _whole(x, region)
+
+
+def _whole(x: Tracer, region: Region) -> Region:
+    """The region of all elements in their order, of the same shape."""
+    none, one = (0,) * x.ndim, (1,) * x.ndim
+    return Region(none, one, x.shape, region.shape, region.is_scalar)
+
+
+def _region(x: Tracer, index: Any) -> Region:
+    """Raises IndexingError with numpy's words."""
     items = _checked(index if isinstance(index, tuple) else (index,))
     starts: list[int] = []
     steps: list[int] = []
     extents: list[int] = []
-    shape: list[int] = []  # without the axes that integers take away, with those of None
+    shape: list[int] = []
     for item in _completed(x, items):
         if item is None:
             shape.append(1)
             continue
         axis = len(starts)
         start, step, extent = _range(item, axis, x.shape[axis])
-        starts.append(start)
-        steps.append(step)
+        starts.append(start if extent else 0)
+        steps.append(step if extent > 1 else 1)
         extents.append(extent)
         if type(item) is slice:
             shape.append(extent)
-    view = reshape(slice_(x, starts, steps, tuple(extents)), tuple(shape))
-    return _as_numpy_returns(x, view, items)
-
-
-def _as_numpy_returns(x: Tracer, view: Tracer, items: list[Any]) -> Tracer:
-    """A 0-d result is a scalar unless `...` asks for an array."""
-    scalar = not view.shape and Ellipsis not in items
-    if view is x and scalar != x._scalar:
-        view = Tracer(x._builder, x._atom)
-    view._scalar = scalar
-    return view
+    is_scalar = not shape and Ellipsis not in items
+    return Region(tuple(starts), tuple(steps), tuple(extents), tuple(shape), is_scalar)
 
 
 def _checked(items: tuple[Any, ...]) -> list[Any]:
-    """The items with integers as Python's, after refusing what is no basic index."""
+    """The items with integers as Python's."""
     return [item if item is None or item is Ellipsis else _checked_item(item) for item in items]
 
 
 def _checked_item(item: Any) -> slice | int:
-    kind = type(item)
-    if kind is slice or kind is int:
+    if type(item) is slice or type(item) is int:
         return item
-    if kind is Tracer and not item.shape:
-        raise without_tracing(errors.ArrayIndexingError(_no_array_index(item)), item)
-    if kind in (bool, np.bool_, list, Tracer) or isinstance(item, np.ndarray):
-        raise errors.ArrayIndexingError(_no_array_index(item))
-    if kind is TracedFloat:
-        raise errors.IndexingError(_WORDS)
     try:
         return operator.index(item)
     except TypeError:
         raise errors.IndexingError(_WORDS) from None
-
-
-def _no_array_index(item: Any) -> str:
-    dtype = getattr(item, "dtype", np.dtype(bool) if isinstance(item, bool) else None)
-    if dtype is not None and dtype.kind == "b":
-        return (
-            "indexing with a boolean mask is not supported yet, and x[mask] has a shape that "
-            "depends on data: compute on all elements and choose with np.where(mask, x, other)"
-        )
-    what = "a list" if isinstance(item, list) else "an integer known only at run time"
-    if getattr(item, "ndim", 0):
-        what = "an integer array"
-    return (
-        f"indexing with {what} is not supported yet: use slices and Python integers, and np.stack "
-        "to join what they give"
-    )
 
 
 def _completed(x: Tracer, items: list[Any]) -> Iterator[Any]:

@@ -15,13 +15,14 @@ from tinyfuse.trace.axes import (
     normalize_axis_index,
     requested_shape,
 )
-from tinyfuse.trace.dispatch import as_method, listed, no_output_array
+from tinyfuse.trace.dispatch import as_method, listed
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.operations import (
     broadcast,
     cast,
     concatenate,
     copy,
+    fresh,
     insert_axes,
     reshape,
     slice_axis,
@@ -41,7 +42,6 @@ _NOT_GIVEN: Any = np._NoValue
 def concatenate_(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Tracer:
-    no_output_array(out)
     parts = [traced(a) for a in _pieces(arrays)]
     if not parts:
         raise errors.InvalidArgumentError("need at least one array to concatenate")
@@ -100,7 +100,6 @@ def _require_joinable(parts: Sequence[Tracer], axis: int) -> None:
 def stack(
     arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Tracer:
-    no_output_array(out)
     parts = [traced(a) for a in _pieces(arrays)]
     if not parts:
         raise errors.InvalidArgumentError("need at least one array to stack")
@@ -244,7 +243,7 @@ def _repeated(x: Tracer, axis: int, count: int) -> Tracer:
     stretched = insert_axes(x, (axis + 1,))
     shape = (*x.shape[: axis + 1], count, *x.shape[axis + 1 :])
     merged = (*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
-    return reshape(broadcast(stretched, shape), merged)
+    return _copy_in_c_order(reshape(broadcast(stretched, shape), merged))
 
 
 @listed(np.tile)
@@ -257,14 +256,15 @@ def tile(A: Any, reps: Any) -> Tracer:  # noqa: N803
     x = reshape(x, tuple([part for extent in shape for part in (1, extent)]))
     pairs = list(zip(counts, shape, strict=True))
     stretched = broadcast(x, tuple([part for pair in pairs for part in pair]))
-    return copy(reshape(stretched, tuple([count * extent for count, extent in pairs])))
+    tiled = reshape(stretched, tuple([count * extent for count, extent in pairs]))
+    return copy(tiled) if all(count == 1 for count in counts) else _copy_in_c_order(tiled)
 
 
 @listed(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
     x = traced(a)
     if axis is None:
-        return reshape(_rolled(reshape(x, (x.size,)), operator.index(shift), 0), x.shape)
+        return fresh(reshape(_rolled(reshape(x, (x.size,)), operator.index(shift), 0), x.shape))
     shifts, axes = np.broadcast_arrays(axis_tuple(shift), axis_tuple(axis))
     total: dict[int, int] = {}
     for by, at in zip(shifts.tolist(), axes.tolist(), strict=True):
@@ -272,7 +272,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
         total[at] = total.get(at, 0) + by
     for at, by in total.items():
         x = _rolled(x, by, at)
-    return x
+    return x if total else copy(x)
 
 
 def _rolled(x: Tracer, shift: int, axis: int) -> Tracer:
@@ -319,9 +319,13 @@ def _end(value: Any, x: Tracer, axis: int) -> Tracer:
 @as_method("copy")
 def copy_method(x: Tracer, order: str = "C") -> Tracer:
     """In C order where that may differ from the order in memory."""
-    if x.ndim < 2 or order == "K":
+    return copy(x) if order == "K" else _copy_in_c_order(x)
+
+
+def _copy_in_c_order(x: Tracer) -> Tracer:
+    if x.ndim < 2:
         return copy(x)
-    return reshape(copy(reshape(x, (x.size,))), x.shape)
+    return fresh(reshape(copy(reshape(x, (x.size,))), x.shape))
 
 
 @listed(np.copy)

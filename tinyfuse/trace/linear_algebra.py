@@ -10,7 +10,7 @@ from tinyfuse import errors
 from tinyfuse.graph import primitives as p
 from tinyfuse.trace.axes import normalize_axis_index
 from tinyfuse.trace.builder import active
-from tinyfuse.trace.dispatch import as_method, listed, no_output_array
+from tinyfuse.trace.dispatch import as_method, listed
 from tinyfuse.trace.elementwise import COMPOSED_UFUNCS, apply
 from tinyfuse.trace.operations import (
     broadcast,
@@ -109,7 +109,6 @@ def _batch_labels(x: Tracer, count: int) -> Labels:
 
 @listed(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Tracer:
-    no_output_array(out)
     a, b = traced(a), traced(b)
     if not a.ndim or not b.ndim:
         return apply(np.multiply, (a, b))
@@ -173,7 +172,6 @@ def scalar_if_0d(x: Tracer) -> Tracer:
 
 @listed(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Tracer:
-    no_output_array(out)
     a, b = traced(a), traced(b)
     return apply(np.multiply, (reshape(a, (a.size, 1)), reshape(b, (1, b.size))))
 

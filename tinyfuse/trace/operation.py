@@ -42,7 +42,7 @@ def operate(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _give_name(result: Any, name: str | None) -> None:
-    var = getattr(result, "_atom", None)
+    var = getattr(result, "_value", None) or getattr(result, "_atom", None)
     if type(var) is Var and var.name is None:
         object.__setattr__(var, "name", name)  # no one has seen the variable yet
 

@@ -13,6 +13,8 @@ from tinyfuse.dtypes import BOOL, describe, is_supported
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal
 from tinyfuse.trace.builder import active, leaked
+from tinyfuse.trace.cells import Question
+from tinyfuse.trace.layouts import has_view, is_contiguous
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 
@@ -38,7 +40,15 @@ def traced(value: Any) -> Tracer:
         value = _as_array(value)
         if value.ndim == 0:
             return Tracer(builder, Literal(require_supported(value[()])))
-    return Tracer(builder, builder.capture(value))
+    real = Tracer(builder, builder.capture(value))
+    real._read_only = _NOT_FOLLOWED
+    return real
+
+
+_NOT_FOLLOWED = (
+    "an array that was not made by numpy's functions in the traced function can't be written "
+    "there: make it with np.zeros, np.array or np.copy, or pass it as an argument"
+)
 
 
 def require_supported(value: np.generic) -> np.generic:
@@ -128,16 +138,50 @@ def type_text(x: Atom | Tracer) -> str:
     return describe(x.shape, x.dtype)
 
 
-# Views of a numpy scalar are numpy scalars where they are 0-d.
+# Views of a numpy scalar are numpy scalars where they are 0-d, and share no memory.
 
 
-def _view(x: Tracer, primitive: Any, **params: Any) -> Tracer:
-    view = result(x, primitive, **params)
-    view._scalar = x._scalar and not view._atom.shape
+def view_of(x: Tracer, primitive: Any, shares: bool | Question = True, **params: Any) -> Tracer:
+    """One equation that reads other elements of x, or in another order.
+
+    shares: what decides whether numpy copies them.
+    """
+    builder = active()
+    var = builder.emit(primitive, x._atom, **params)
+    view = Tracer(builder, var, x._scalar and not var.shape)
+    if not x._scalar:
+        view._become_view(x, builder.eqns[-1], shares)
     return view
 
 
+def alias(x: Tracer, shares: bool | Question = True) -> Tracer:
+    """The same elements in the same memory, as an object of its own and no scalar.
+
+    shares: what decides whether numpy copies them.
+    """
+    view = Tracer(active(), x._atom)
+    if not x._scalar:
+        view._become_view(x, None, shares)
+    return view
+
+
+def in_c_order(x: Tracer) -> Tracer:
+    """The same elements: a view where they lie in C order, else a copy of them."""
+    return alias(x, is_contiguous)
+
+
+def scalar_copy(x: Tracer) -> Tracer:
+    """A numpy scalar with the value that a 0-d array has now."""
+    return Tracer(active(), x._atom, scalar=True)
+
+
+def fresh(x: Tracer) -> Tracer:
+    """A value as an array in memory of its own, where numpy has copied elements."""
+    return Tracer(active(), x._atom, x._scalar)
+
+
 def cast(x: Tracer, dtype: np.dtype) -> Tracer:
+    """Converted elements; x itself where it has the dtype."""
     if x.dtype == dtype:
         return x
     return Tracer(active(), cast_atom(x._atom, dtype), x._scalar)
@@ -145,24 +189,36 @@ def cast(x: Tracer, dtype: np.dtype) -> Tracer:
 
 def copy(x: Tracer) -> Tracer:
     """A copy that keeps the memory order: a conversion to the same dtype."""
-    return _view(x, p.cast, dtype=x.dtype)
+    copied = result(x, p.cast, dtype=x.dtype)
+    copied._scalar = x._scalar
+    return copied
 
 
-def reshape(x: Tracer, shape: Shape) -> Tracer:
-    return x if shape == x.shape else _view(x, p.reshape, shape=shape)
+def reshape(x: Tracer, shape: Shape, copies: bool = True) -> Tracer:
+    """copies: whether numpy copies where the layout in memory has no view of this shape."""
+    if shape == x.shape:
+        return x
+    certain = not copies or _without_ones(shape) == _without_ones(x.shape)
+    return view_of(x, p.reshape, certain or has_view, shape=shape)
+
+
+def _without_ones(shape: Shape) -> list[int]:
+    return [extent for extent in shape if extent != 1]
 
 
 def transpose(x: Tracer, axes: Sequence[int]) -> Tracer:
     if list(axes) == list(range(x.ndim)):
         return x
-    return _view(x, p.transpose, axes=tuple(axes))
+    return view_of(x, p.transpose, axes=tuple(axes))
 
 
 def broadcast(x: Tracer, shape: Shape) -> Tracer:
-    """As an array of this shape, also where x is a scalar."""
+    """As an array of this shape, also where x is a scalar. A view that can't be written."""
     if shape == x.shape:
         return x
-    return result(x, p.broadcast, shape=shape)
+    view = view_of(x, p.broadcast, shape=shape)
+    view._read_only = ""
+    return view
 
 
 def slice_(x: Tracer, starts: Sequence[int], steps: Sequence[int], shape: Shape) -> Tracer:
@@ -172,7 +228,7 @@ def slice_(x: Tracer, starts: Sequence[int], steps: Sequence[int], shape: Shape)
     starts = [start if extent else 0 for start, extent in zip(starts, shape, strict=True)]
     if shape == x.shape and not any(starts) and all(step == 1 for step in steps):
         return x
-    return _view(x, p.slice_, starts=tuple(starts), steps=tuple(steps), shape=shape)
+    return view_of(x, p.slice_, starts=tuple(starts), steps=tuple(steps), shape=shape)
 
 
 def slice_axis(x: Tracer, axis: int, start: int, extent: int, step: int = 1) -> Tracer:
@@ -211,7 +267,8 @@ def reduce(
 
 def filled(shape: Shape, value: np.generic) -> Tracer:
     """An array of one value."""
-    return broadcast(Tracer(active(), Literal(value)), shape)
+    builder, literal = active(), Literal(value)
+    return Tracer(builder, builder.emit(p.broadcast, literal, shape=shape) if shape else literal)
 
 
 def to_bool(x: Tracer) -> Tracer:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
+from tinyfuse.trace.eagerly import tried
 from tinyfuse.trace.elementwise import COMPOSED_UFUNCS, NUMBERS, apply
 from tinyfuse.trace.operation import operate
 from tinyfuse.trace.operations import filled
+from tinyfuse.trace.outputs import write_ufunc_output
 from tinyfuse.trace.tracer import Tracer
 
 
@@ -18,9 +20,9 @@ def _binary(ufunc: np.ufunc, reflected: bool = False) -> Callable[[Tracer, Any],
     def method(self: Tracer, other: Any) -> Any:
         if _declines(other):
             return NotImplemented
-        return operate(call, (other, self) if reflected else (self, other))
+        return operate(tried, call, ufunc, (other, self) if reflected else (self, other), {})
 
-    def call(operands: tuple[Any, Any]) -> Any:
+    def call(*operands: Any) -> Any:
         implementation = COMPOSED_UFUNCS.get(ufunc)
         return implementation(*operands) if implementation else apply(ufunc, operands)
 
@@ -56,6 +58,8 @@ def _declines(other: Any) -> bool:
     kind = type(other)
     if kind is Tracer or kind in NUMBERS or other is None:
         return False
+    if getattr(kind, "_takes_over", False):
+        return True
     return getattr(kind, "__array_ufunc__", other) is None
 
 
@@ -66,40 +70,56 @@ def _unary(ufunc: np.ufunc) -> Callable[[Tracer], Any]:
     return method
 
 
-def _in_place(name: str, sign: str) -> Callable[[Tracer, Any], Any]:
+def _in_place(ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
     def method(self: Tracer, other: Any) -> Any:
-        if self._scalar:
+        if self._scalar or _declines(other):
             return NotImplemented  # numpy's scalars are immutable: x += y binds x to x + y
-        return operate(refuse, self)
+        return operate(update, self, other)
 
-    def refuse(self: Tracer) -> None:
-        raise errors.InPlaceWriteError(
-            f"`x {sign}= y` writes into the array x in place, which is not supported yet: write "
-            f"x = x {sign} y"
-        )
+    def update(self: Tracer, other: Any) -> Any:
+        used, value = _computed(ufunc, self, other)
+        return write_ufunc_output(used, (self,), value)
 
     return method
 
 
+def _computed(ufunc: np.ufunc, x: Tracer, other: Any) -> tuple[np.ufunc, Tracer]:
+    """What an augmented operator computes, and the ufunc that numpy does it by."""
+    if ufunc is np.power and type(other) is int and other == 2:
+        return np.square, apply(np.square, (x,))
+    if ufunc is np.matmul:
+        _require_matrices(x, other)
+    implementation = COMPOSED_UFUNCS.get(ufunc)
+    return ufunc, implementation(x, other) if implementation else apply(ufunc, (x, other))
+
+
+def _require_matrices(x: Tracer, other: Any) -> None:
+    if not x.ndim or np.ndim(other) < 2:
+        raise errors.InvalidArgumentError(
+            "inplace matrix multiplication requires the first operand to have at least one and the "
+            "second at least two dimensions."
+        )
+
+
 _OPERATORS = [
-    ("add", "+", np.add),
-    ("sub", "-", np.subtract),
-    ("mul", "*", np.multiply),
-    ("truediv", "/", np.divide),
-    ("floordiv", "//", np.floor_divide),
-    ("mod", "%", np.remainder),
-    ("pow", "**", np.power),
-    ("lshift", "<<", np.left_shift),
-    ("rshift", ">>", np.right_shift),
-    ("and", "&", np.bitwise_and),
-    ("or", "|", np.bitwise_or),
-    ("xor", "^", np.bitwise_xor),
-    ("matmul", "@", np.matmul),
+    ("add", np.add),
+    ("sub", np.subtract),
+    ("mul", np.multiply),
+    ("truediv", np.divide),
+    ("floordiv", np.floor_divide),
+    ("mod", np.remainder),
+    ("pow", np.power),
+    ("lshift", np.left_shift),
+    ("rshift", np.right_shift),
+    ("and", np.bitwise_and),
+    ("or", np.bitwise_or),
+    ("xor", np.bitwise_xor),
+    ("matmul", np.matmul),
 ]
-for _name, _sign, _ufunc in _OPERATORS:
+for _name, _ufunc in _OPERATORS:
     setattr(Tracer, f"__{_name}__", _binary(_ufunc))
     setattr(Tracer, f"__r{_name}__", _binary(_ufunc, reflected=True))
-    setattr(Tracer, f"__i{_name}__", _in_place(_name, _sign))
+    setattr(Tracer, f"__i{_name}__", _in_place(_ufunc))
 for _name, _ufunc in [
     ("lt", np.less),
     ("le", np.less_equal),

@@ -40,6 +40,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tr
         )
     if kwargs.get("reflect_type", "even") != "even":
         raise errors.UnsupportedArgumentError("np.pad(..., reflect_type='odd') is not supported")
+    if not any(map(any, widths)):
+        return copy(x)
     for axis, width in enumerate(widths):
         if width != (0, 0):
             x = _pad_from_inside(x, axis, width, mode)

@@ -10,8 +10,9 @@ import numpy as np
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64, INT64
 from tinyfuse.trace.axes import normalize_axis_index, reduced_axes
-from tinyfuse.trace.dispatch import listed, no_output_array
+from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import REDUCTIONS, apply
+from tinyfuse.trace.masking import counted, from_start, has_mask, is_given, selected
 from tinyfuse.trace.operations import (
     cast,
     copy,
@@ -28,17 +29,6 @@ from tinyfuse.trace.tracer import Tracer
 _NOT_GIVEN: Any = np._NoValue
 
 
-def _unsupported(name: str, where: Any, initial: Any = _NOT_GIVEN) -> None:
-    if where is not True and where is not _NOT_GIVEN:
-        raise errors.UnsupportedArgumentError(
-            f"{name}(..., where=) is not supported: reduce np.where(mask, x, neutral element)"
-        )
-    if initial is not _NOT_GIVEN and initial is not None:
-        raise errors.UnsupportedArgumentError(
-            f"{name}(..., initial=) is not supported: combine the result with the initial value"
-        )
-
-
 def _keepdims(keepdims: Any) -> bool:
     return keepdims is not _NOT_GIVEN and bool(keepdims)
 
@@ -46,9 +36,14 @@ def _keepdims(keepdims: Any) -> bool:
 # -- sum and prod
 
 
-def _accumulate(op: str, x: Tracer, axis: Any, dtype: Any, keepdims: Any) -> Tracer:
+def _accumulate(
+    op: str, x: Tracer, axis: Any, dtype: Any, keepdims: Any, out: Any = None
+) -> Tracer:
     axes = reduced_axes(axis, x.ndim)
-    to = _sum_dtype(x.dtype) if dtype is None else np.dtype(dtype)
+    if dtype is None and type(out) is Tracer:
+        to = _output_dtype(op, x.dtype, out.dtype)
+    else:
+        to = _sum_dtype(x.dtype) if dtype is None else np.dtype(dtype)
     if not axes:
         x = cast(x, to)
         if op == "sum" and to.kind == "f":  # sums start at +0, so that -0 becomes +0
@@ -69,6 +64,12 @@ def _sum_dtype(dtype: np.dtype) -> np.dtype:
     return np.add.reduce(np.zeros(0, dtype)).dtype
 
 
+def _output_dtype(op: str, dtype: np.dtype, out: np.dtype) -> np.dtype:
+    """numpy adds up in the dtype that the array given as `out=` asks for."""
+    ufunc = np.add if op == "sum" else np.multiply
+    return ufunc.resolve_dtypes((out, dtype, None), casting="unsafe", reduction=True)[1]
+
+
 @listed(np.sum, method="sum")
 def sum_(
     a: Any,
@@ -79,9 +80,8 @@ def sum_(
     initial: Any = _NOT_GIVEN,
     where: Any = True,
 ) -> Tracer:
-    no_output_array(out)
-    _unsupported("np.sum", where, initial)
-    return _accumulate("sum", traced(a), axis, dtype, keepdims)
+    x = selected("sum", traced(a), where)
+    return from_start(np.add, _accumulate("sum", x, axis, dtype, keepdims, out), initial)
 
 
 @listed(np.prod, method="prod")
@@ -94,9 +94,8 @@ def prod(
     initial: Any = _NOT_GIVEN,
     where: Any = True,
 ) -> Tracer:
-    no_output_array(out)
-    _unsupported("np.prod", where, initial)
-    return _accumulate("prod", traced(a), axis, dtype, keepdims)
+    x = selected("prod", traced(a), where)
+    return from_start(np.multiply, _accumulate("prod", x, axis, dtype, keepdims, out), initial)
 
 
 @listed(np.count_nonzero)
@@ -108,10 +107,22 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Tracer:
 
 
 def _extreme(
-    op: str, ufunc: np.ufunc, x: Tracer, axis: Any, keepdims: Any, initial: Any = _NOT_GIVEN
+    op: str,
+    ufunc: np.ufunc,
+    x: Tracer,
+    axis: Any,
+    keepdims: Any,
+    initial: Any = _NOT_GIVEN,
+    where: Any = True,
 ) -> Tracer:
     axes = reduced_axes(axis, x.ndim)
-    if initial is not _NOT_GIVEN and initial is not None:
+    if has_mask(where) and not is_given(initial):
+        raise errors.InvalidArgumentError(
+            f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a where "
+            "mask one has to specify 'initial'"
+        )
+    x = selected(op, x, where)
+    if is_given(initial):
         return _with_initial(op, ufunc, x, axes, _keepdims(keepdims), initial)
     if not axes:
         return _over_no_axes(x)
@@ -146,9 +157,7 @@ def _listed_extreme(op: str, ufunc: np.ufunc, *functions: Callable[..., Any]) ->
         initial: Any = _NOT_GIVEN,
         where: Any = True,
     ) -> Tracer:
-        no_output_array(out)
-        _unsupported(f"np.{op}", where)
-        return _extreme(op, ufunc, traced(a), axis, keepdims, initial)
+        return _extreme(op, ufunc, traced(a), axis, keepdims, initial, where)
 
 
 _listed_extreme("max", np.maximum, np.max, np.amax)
@@ -157,7 +166,6 @@ _listed_extreme("min", np.minimum, np.min, np.amin)
 
 @listed(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Tracer:
-    no_output_array(out)
     x = traced(a)
     highest = _extreme("max", np.maximum, x, axis, keepdims)
     return apply(np.subtract, (highest, _extreme("min", np.minimum, x, axis, keepdims)))
@@ -166,11 +174,12 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Tra
 # -- any and all
 
 
-def _truth(op: str, x: Tracer, axis: Any, keepdims: Any) -> Tracer:
+def _truth(op: str, x: Tracer, axis: Any, keepdims: Any, where: Any = True) -> Tracer:
     axes = reduced_axes(axis, x.ndim)
+    x = selected(op, cast(x, BOOL), where)
     if not axes:
-        return _over_no_axes(cast(x, BOOL))
-    return reduce(op, cast(x, BOOL), axes, BOOL, _keepdims(keepdims))
+        return _over_no_axes(x)
+    return reduce(op, x, axes, BOOL, _keepdims(keepdims))
 
 
 def _listed_truth(op: str, function: Callable[..., Any]) -> None:
@@ -178,9 +187,7 @@ def _listed_truth(op: str, function: Callable[..., Any]) -> None:
     def truth(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
     ) -> Tracer:
-        no_output_array(out)
-        _unsupported(f"np.{op}", where)
-        return _truth(op, traced(a), axis, keepdims)
+        return _truth(op, traced(a), axis, keepdims, where)
 
 
 _listed_truth("any", np.any)
@@ -193,7 +200,6 @@ _listed_truth("all", np.all)
 def _listed_position(op: str, function: Callable[..., Any]) -> None:
     @listed(function, method=op)
     def position(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Tracer:
-        no_output_array(out)
         x = traced(a)
         return _position(op, x, axis, _keepdims(keepdims))
 
@@ -224,18 +230,20 @@ def _divided_by_count(total: Tracer, count: Any) -> Tracer:
     dividing in float32 gives the same bits.
     """
     scalar = total._scalar
-    if total.dtype == FLOAT32 and np.float32(count) == count:
+    if total.dtype == FLOAT32 and type(count) is not Tracer and np.float32(count) == count:
         count = np.float32(count)
     quotient = cast(apply(np.divide, (total, count)), total.dtype)
     quotient._scalar = scalar
     return quotient
 
 
-def _count(x: Tracer, axis: Any) -> np.int64:
+def _count(x: Tracer, axis: Any, where: Any = True, keepdims: Any = False) -> Any:
     """How many elements are averaged. numpy has no axis 0 of scalars here, unlike in sums."""
     if axis is not None and not isinstance(axis, tuple):
         normalize_axis_index(axis, x.ndim)
     axes = reduced_axes(axis, x.ndim)
+    if has_mask(where):
+        return counted(where, x.shape, axes, _keepdims(keepdims))
     return np.int64(size_of(tuple([x.shape[at] for at in axes])))
 
 
@@ -249,13 +257,13 @@ def mean(
     *,
     where: Any = True,
 ) -> Tracer:
-    no_output_array(out)
-    _unsupported("np.mean", where)
     x = traced(a)
     if dtype is None and x.dtype.kind in "biu":
         dtype = FLOAT64
-    total = _accumulate("sum", x, axis, dtype, keepdims)
-    return _divided_by_count(total, _count(x, axis))
+    total = _accumulate("sum", selected("sum", x, where), axis, dtype, keepdims, out)
+    if type(out) is Tracer:
+        total = cast(total, out.dtype)  # where numpy keeps the sum
+    return _divided_by_count(total, _count(x, axis, where, keepdims))
 
 
 @listed(np.var, method="var")
@@ -271,29 +279,30 @@ def var(
     mean: Any = _NOT_GIVEN,
     correction: Any = _NOT_GIVEN,
 ) -> Tracer:
-    no_output_array(out)
-    _unsupported("np.var", where)
     if correction is not _NOT_GIVEN:
         ddof = correction
     x = traced(a)
-    count = _count(x, axis)
     if dtype is None and x.dtype.kind in "biu":
         dtype = FLOAT64
-    if mean is _NOT_GIVEN or mean is None:
-        mean = _divided_by_count(_accumulate("sum", x, axis, dtype, True), count)
+    if not is_given(mean):
+        total = _accumulate("sum", selected("sum", x, where), axis, dtype, True)
+        mean = _divided_by_count(total, _count(x, axis, where, True))
     deviation = apply(np.subtract, (x, mean))
     if x.dtype == BOOL:
         squared = apply(np.multiply, (deviation, deviation))
     else:
         squared = apply(np.square, (deviation,))
-    total = _accumulate("sum", squared, axis, dtype, keepdims)
-    return _divided_by_count(total, np.maximum(count - ddof, 0))
+    total = _accumulate("sum", selected("sum", squared, where), axis, dtype, keepdims)
+    freedom = _count(x, axis, where, keepdims) - ddof
+    return _divided_by_count(total, np.maximum(freedom, 0))
 
 
 @listed(np.std, method="std")
-def std(a: Any, *args: Any, **kwargs: Any) -> Tracer:
+def std(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, **options: Any
+) -> Tracer:
     """`var` and its arguments, and the square root."""
-    variance = var(a, *args, **kwargs)
+    variance = var(a, axis, dtype, None, ddof, **options)
     root = apply(np.sqrt, (variance,))
     if not variance._scalar and not np.can_cast(root.dtype, variance.dtype, "same_kind"):
         raise errors.DtypeError(
@@ -307,8 +316,10 @@ def std(a: Any, *args: Any, **kwargs: Any) -> Tracer:
 
 # -- ufunc.reduce
 
+Steps = Callable[..., Tracer]  # of (name, x, axis, dtype, keepdims)
 
-def _ufunc_reduce(ufunc: np.ufunc, compute: Callable[..., Tracer]) -> None:
+
+def _ufunc_reduce(ufunc: np.ufunc, op: str, compute: Steps) -> None:
     def run(
         array: Any,
         axis: Any = 0,
@@ -318,34 +329,45 @@ def _ufunc_reduce(ufunc: np.ufunc, compute: Callable[..., Tracer]) -> None:
         initial: Any = _NOT_GIVEN,
         where: Any = True,
     ) -> Tracer:
-        no_output_array(out)
+        x = traced(array)
+        if dtype is None and type(out) is Tracer and op in ("sum", "prod"):
+            dtype = _output_dtype(op, x.dtype, out.dtype)
         name = f"np.{ufunc.__name__}.reduce"
-        _unsupported(name, where, initial)
-        return compute(name, traced(array), axis, dtype, keepdims)
+        total = compute(name, selected(op, x, where), axis, dtype, keepdims)
+        return from_start(ufunc, total, initial)
 
     REDUCTIONS[ufunc] = run
 
 
-def _without_dtype(name: str, dtype: Any, own: np.dtype | None) -> None:
-    if dtype is not None and (own is None or np.dtype(dtype) != own):
+def _extreme_reduce(ufunc: np.ufunc, op: str) -> None:
+    def run(
+        array: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = _NOT_GIVEN,
+        where: Any = True,
+    ) -> Tracer:
+        x = traced(array)
+        _without_dtype(f"np.{ufunc.__name__}.reduce", dtype, x.dtype)
+        return _extreme(op, ufunc, x, axis, keepdims, initial, where)
+
+    REDUCTIONS[ufunc] = run
+
+
+def _without_dtype(name: str, dtype: Any, own: np.dtype) -> None:
+    if dtype is not None and np.dtype(dtype) != own:
         raise errors.UnsupportedArgumentError(
             f"{name}(..., dtype={np.dtype(dtype)}) is not supported"
         )
 
 
-def _reduce_by(op: str, steps: Callable[..., Tracer]) -> Callable[..., Tracer]:
-    return lambda name, x, axis, dtype, keepdims: steps(op, x, axis, dtype, keepdims)
+def _reduce_by(op: str) -> Steps:
+    return lambda name, x, axis, dtype, keepdims: _accumulate(op, x, axis, dtype, keepdims)
 
 
-def _reduce_extreme(op: str, ufunc: np.ufunc) -> Callable[..., Tracer]:
-    def compute(name: str, x: Tracer, axis: Any, dtype: Any, keepdims: Any) -> Tracer:
-        _without_dtype(name, dtype, x.dtype)
-        return _extreme(op, ufunc, x, axis, keepdims)
-
-    return compute
-
-
-def _reduce_truth(op: str, of_bool_only: bool = False) -> Callable[..., Tracer]:
+def _reduce_truth(op: str, of_bool_only: bool = False) -> Steps:
     def compute(name: str, x: Tracer, axis: Any, dtype: Any, keepdims: Any) -> Tracer:
         _without_dtype(name, dtype, BOOL)
         if of_bool_only and x.dtype != BOOL:
@@ -357,11 +379,11 @@ def _reduce_truth(op: str, of_bool_only: bool = False) -> Callable[..., Tracer]:
     return compute
 
 
-_ufunc_reduce(np.add, _reduce_by("sum", _accumulate))
-_ufunc_reduce(np.multiply, _reduce_by("prod", _accumulate))
-_ufunc_reduce(np.maximum, _reduce_extreme("max", np.maximum))
-_ufunc_reduce(np.minimum, _reduce_extreme("min", np.minimum))
-_ufunc_reduce(np.logical_or, _reduce_truth("any"))
-_ufunc_reduce(np.logical_and, _reduce_truth("all"))
-_ufunc_reduce(np.bitwise_or, _reduce_truth("any", of_bool_only=True))
-_ufunc_reduce(np.bitwise_and, _reduce_truth("all", of_bool_only=True))
+_ufunc_reduce(np.add, "sum", _reduce_by("sum"))
+_ufunc_reduce(np.multiply, "prod", _reduce_by("prod"))
+_ufunc_reduce(np.logical_or, "any", _reduce_truth("any"))
+_ufunc_reduce(np.logical_and, "all", _reduce_truth("all"))
+_ufunc_reduce(np.bitwise_or, "any", _reduce_truth("any", of_bool_only=True))
+_ufunc_reduce(np.bitwise_and, "all", _reduce_truth("all", of_bool_only=True))
+_extreme_reduce(np.maximum, "max")
+_extreme_reduce(np.minimum, "min")

@@ -10,13 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse import tree
+from tinyfuse import errors, tree
 from tinyfuse.config import compile_log as log
 from tinyfuse.dtypes import FLOAT64, describe, is_supported
 from tinyfuse.errors import SideEffectError, UnsupportedDtypeError
 from tinyfuse.graph.ir import Graph, Literal, Var
 from tinyfuse.source import Source
 from tinyfuse.trace.builder import GraphBuilder, leaked, place_text, state
+from tinyfuse.trace.effects import Effects
+from tinyfuse.trace.elements import without_tracing
+from tinyfuse.trace.layouts import contiguous
+from tinyfuse.trace.masks import REMEDY, Masked
 from tinyfuse.trace.scope import Scope
 from tinyfuse.trace.specs import ArgumentSpec, NeedsElements, OutputSpec, Trace
 from tinyfuse.trace.tracer import Tracer
@@ -56,10 +60,13 @@ def _trace(
     builder = GraphBuilder(function)
     scope = Scope(builder, frozen)
     names = argument_names(function, in_tree)
-    leaves = [
-        _stand_in(builder, scope, spec, at, leaf_name)
-        for at, (spec, leaf_name) in enumerate(zip(specs, names, strict=True))
-    ]
+    leaves: list[Any] = []
+    for at, (spec, leaf_name) in enumerate(zip(specs, names, strict=True)):
+        leaf = _stand_in(builder, scope, spec, at, leaf_name)
+        if spec.alias is not None:
+            leaf = _same_array(leaf, leaves[spec.alias], spec.identical)
+        leaves.append(leaf)
+    arguments: list[Any] = [(leaf, leaf._value) for leaf in leaves if type(leaf) is Tracer]
     args, kwargs = in_tree.unflatten(leaves)
     for cls in _classes(in_tree):
         scope.note_class(cls)
@@ -68,7 +75,8 @@ def _trace(
     try:
         returned = scope.see_root(function)(*args, **kwargs)
         results, out_tree = tree.flatten(returned)
-        outputs = [_output(builder, scope.original(value)) for value in results]
+        effects = Effects([*arguments, *scope.captured()])
+        outputs = [_output(builder, effects, scope.original(value)) for value in results]
     finally:
         state.builder, state.scope = outer
     _require_unchanged(function, (args, kwargs), leaves, in_tree, names)
@@ -77,7 +85,7 @@ def _trace(
         scope.finish()
     except SideEffectError as error:
         raise SideEffectError(f"{error}{_definition(function)}") from None
-    return _finished(builder, name, tuple(specs), tuple(outputs), out_tree)
+    return _finished(builder, name, tuple(specs), tuple(outputs), out_tree, effects)
 
 
 def _classes(in_tree: TreeDef) -> list[type]:
@@ -111,9 +119,18 @@ def _stand_in(
         )
     var = Var(spec.shape, dtype, name)
     builder.inputs.append(var)
+    builder.strides[var] = contiguous(var) if spec.strides is None else spec.strides
     if spec.kind == "weak":
         return TracedFloat(builder, var, at)
     return Tracer(builder, var, spec.kind == "scalar")
+
+
+def _same_array(leaf: Tracer, first: Tracer, identical: bool) -> Tracer:
+    """For an array that is given twice: the stand-in of the first, or a view of that."""
+    if identical:
+        return first
+    leaf._become_view(first, None)
+    return leaf
 
 
 def argument_names(function: Callable[..., Any], in_tree: TreeDef) -> list[str]:
@@ -152,13 +169,18 @@ def _variadic(positional: list[str], function: Callable[..., Any]) -> tuple[str]
     return (starred[0] if starred else "x",)
 
 
-def _output(builder: GraphBuilder, value: Any) -> OutputSpec:
+def _output(builder: GraphBuilder, effects: Effects, value: Any) -> OutputSpec:
+    if type(value) is Masked:
+        words = f"the function returns x[mask]: {REMEDY}{value._place}"
+        refused = errors.DataDependentShapeError(words)
+        raise without_tracing(refused, value)
     if type(value) in (Tracer, TracedFloat):
         if value._builder is not builder:
             raise leaked()
         if type(value) is TracedFloat:
             return OutputSpec(value._atom, weak=True)
-        return OutputSpec(value._atom, is_scalar=value._scalar)
+        shared = effects.shared(value)
+        return OutputSpec(value._atom, is_scalar=value._scalar, shared=shared)
     if isinstance(value, np.ndarray):
         return OutputSpec(builder.capture(value))
     return OutputSpec(value)
@@ -201,8 +223,10 @@ def _finished(
     specs: tuple[ArgumentSpec, ...],
     outputs: tuple[OutputSpec, ...],
     out_tree: TreeDef,
+    effects: Effects,
 ) -> Trace:
-    captured = builder.captured([output.atom for output in outputs])
+    written = effects.arrays
+    captured = builder.captured([*[each.atom for each in outputs], *[w.input for w in written]])
     checks = tuple(builder.checks)
     graph = Graph(
         name,
@@ -211,8 +235,12 @@ def _finished(
         (
             *[output.atom for output in outputs if isinstance(output.atom, (Var, Literal))],
             *[check.output for check in checks],
+            *[each.value for each in written],
         ),
     )
     guards = (*builder.guards, *builder.type_guards(captured))
     found = tuple([each for each, _ in captured])
-    return Trace(graph, specs, found, outputs, out_tree, checks, guards)
+    return Trace(
+        *(graph, specs, found, outputs, out_tree, checks, guards, written),
+        *(tuple(effects.views), effects.roots, tuple(builder.layouts)),
+    )

@@ -21,6 +21,7 @@ import numpy as np
 
 from tinyfuse.dtypes import describe, is_supported
 from tinyfuse.errors import SideEffectError
+from tinyfuse.graph.ir import Var
 from tinyfuse.trace.builder import GraphBuilder, state
 from tinyfuse.trace.captured import (
     COMPARED_BYTES,
@@ -35,6 +36,7 @@ from tinyfuse.trace.captured import (
 )
 from tinyfuse.trace.containers import Containers, warn_frozen
 from tinyfuse.trace.reachable import find_hidden, is_users, mentioned_names
+from tinyfuse.trace.stand_ins import NUMPY, original_of, stand_in_for
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 from tinyfuse.tree import Leaf
@@ -49,11 +51,11 @@ class Scope:
     """
 
     def __init__(self, builder: GraphBuilder, frozen: Collection[tuple[Any, ...]] = ()) -> None:
-        self.frozen = frozen
+        self.frozen = builder.frozen = frozen
         self.guards = builder.guards
         self.containers = Containers(self)
         self._builder = builder
-        self._tracers: dict[int, Tracer] = {}
+        self._tracers: dict[int, tuple[Tracer, Var]] = {}
         self._copies: dict[int, tuple[FunctionType, FunctionType]] = {}  # original, copy
         self._originals: dict[int, FunctionType] = {}
         self._globals: dict[int, Globals] = {}
@@ -70,6 +72,10 @@ class Scope:
 
     def see(self, value: Any, place: Place) -> Any:
         """What a traced function sees in place of a value that was found there."""
+        stand_in = stand_in_for(value)
+        if stand_in is not value:
+            self.guards.append(Same(place, value))
+            return stand_in
         see = _SEEN.get(type(value), Scope._other)
         return see(self, value, place)
 
@@ -87,11 +93,16 @@ class Scope:
     def array(self, array: np.ndarray, place: Place) -> Any:
         if place.path in self.frozen or not _can_be_traced(array):
             self._freeze(array, place)
-            return array
+            if not _can_be_traced(array):
+                return array
         var = self._builder.capture_at(array, place)
         if id(array) not in self._tracers:
-            self._tracers[id(array)] = Tracer(self._builder, var)
-        return self._tracers[id(array)]
+            self._tracers[id(array)] = Tracer(self._builder, var), var
+        return self._tracers[id(array)][0]
+
+    def captured(self) -> list[tuple[Tracer, Var]]:
+        """The tracers that stand for captured arrays, and their variables in the graph."""
+        return list(self._tracers.values())
 
     def _freeze(self, array: np.ndarray, place: Place) -> None:
         """Let tracing use the elements of an array, which are compared at every call."""
@@ -159,8 +170,10 @@ class Scope:
         return copy
 
     def original(self, value: Any) -> Any:
-        """The function of the user's that a value is a copy of; other values as they are."""
-        return self._originals.get(id(value), value)
+        """What a value is a copy of or stands for; other values as they are."""
+        if value is NUMPY:
+            return np
+        return self._originals.get(id(value), original_of(value))
 
     def _see_function(self, function: FunctionType, place: Place) -> FunctionType:
         self.guards.append(Same(place, function))
@@ -233,7 +246,9 @@ class Scope:
         return known
 
     def module(self, module: ModuleType, place: Place | None = None) -> ModuleType:
-        """A stand-in for a module of the user's."""
+        """A stand-in for numpy, or for a module of the user's."""
+        if module is np:
+            return NUMPY
         if not is_users(module.__name__, getattr(module, "__file__", None) or ""):
             return module
         known = self._modules.get(id(module))
@@ -255,6 +270,7 @@ class Scope:
                 raise _written(f"sets an attribute of the function {copy.__name__}")
         for place, array, guard in self._elements:
             if guard.difference(array) is not None:
+                array[...] = guard.copy  # as if the function had not been called
                 raise _written(f"writes the captured array {place.name}")
         self.containers.finish()
         self._guard_hidden()

@@ -12,7 +12,7 @@ from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Literal
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.creation import supported_dtype
-from tinyfuse.trace.dispatch import as_method, as_property, listed, no_output_array
+from tinyfuse.trace.dispatch import as_method, as_property, listed
 from tinyfuse.trace.elementwise import COMPOSED_UFUNCS, apply
 from tinyfuse.trace.operations import (
     broadcast_shape,
@@ -70,6 +70,7 @@ def imag(val: Any) -> Tracer:
     x = traced(val)
     zeros = filled(x.shape, x.dtype.type(0))
     zeros._scalar = x._scalar
+    zeros._read_only = ""
     return zeros
 
 
@@ -91,7 +92,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Tracer:
             "np.where(condition) has a shape that depends on data: choose between two arrays with "
             "np.where(condition, a, b)"
         )
-    to = supported_dtype(np.result_type(_promoting(x), _promoting(y)))
+    to = supported_dtype(np.result_type(promoting(x), promoting(y)))
     chosen = [to_bool(traced(condition)), _converted(x, to), _converted(y, to)]
     shape = broadcast_shape(chosen)
     builder = active()
@@ -99,7 +100,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Tracer:
     return Tracer(builder, builder.define(p.elementwise, atoms, {"op": "select"}, shape, to))
 
 
-def _promoting(value: Any) -> Any:
+def promoting(value: Any) -> Any:
     """What stands for a value in np.result_type."""
     kind = type(value)
     if kind in (int, float, bool, complex):
@@ -132,7 +133,6 @@ def clip(
     out: Any = None,
     **options: Any,
 ) -> Tracer:
-    no_output_array(out)
     low, high = min, max
     if x.dtype.kind in "iu":
         info = np.iinfo(x.dtype)
@@ -191,7 +191,6 @@ def _bounded(x: Tracer, bound: Tracer, of_integers: np.ufunc, beyond: np.ufunc) 
 
 @listed(np.round, np.around, method="round")
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> Tracer:
-    no_output_array(out)
     x = traced(a)
     digits = operator.index(decimals)
     if x.dtype.kind in "iu" and digits >= 0:

@@ -21,17 +21,20 @@ from tinyfuse.trace.axes import (
 from tinyfuse.trace.dispatch import as_method, as_property, listed
 from tinyfuse.trace.operations import (
     Shape,
+    alias,
     broadcast,
     broadcast_shape,
     copy,
+    in_c_order,
     insert_axes,
     reshape,
-    result,
+    scalar_copy,
     shape_text,
     slice_axis,
     traced,
     transpose,
     type_text,
+    view_of,
 )
 from tinyfuse.trace.tracer import Tracer
 
@@ -66,20 +69,19 @@ def size(a: Any, axis: Any = None) -> int:
 def _in_order(x: Tracer, new_shape: Shape, order: str) -> Tracer:
     if order == "C":
         return reshape(x, new_shape)
-    if order == "F":
-        return _transposed(reshape(_transposed(x), new_shape[::-1]))
-    raise errors.UnsupportedArgumentError(
-        f"order={order!r} depends on how the array lies in memory: write order='C' or order='F'"
-    )
+    _require_order(order)
+    return _transposed(reshape(_transposed(x), new_shape[::-1]))
+
+
+def _require_order(order: str) -> None:
+    if order not in ("C", "F"):
+        raise errors.UnsupportedArgumentError(
+            f"order={order!r} depends on how the array lies in memory: write order='C' or order='F'"
+        )
 
 
 def _transposed(x: Tracer) -> Tracer:
     return transpose(x, range(x.ndim)[::-1])
-
-
-def _array_of(view: Tracer, x: Tracer) -> Tracer:
-    """The view as an object of its own, so that marking it leaves x alone."""
-    return Tracer(x._builder, x._atom, x._scalar) if view is x else view
 
 
 @listed(np.reshape)
@@ -96,7 +98,10 @@ def reshape_method(x: Tracer, *shape: Any, order: str = "C", copy: Any = None) -
 @listed(np.ravel, method="ravel")
 def ravel(a: Any, order: str = "C") -> Tracer:
     x = traced(a)
-    return _in_order(x, (x.size,), "C" if order == "K" and x.ndim < 2 else order)
+    if order == "F":
+        return ravel(_transposed(x))
+    _require_order("C" if order == "K" and x.ndim < 2 else order)
+    return reshape(in_c_order(x), (x.size,))
 
 
 @as_method("flatten")
@@ -238,7 +243,7 @@ def flip(m: Any, axis: Any = None) -> Tracer:
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
     for at in axes:
         x = _reversed(x, at)
-    return x if x.ndim else Tracer(x._builder, x._atom, scalar=True)
+    return x if x.ndim else scalar_copy(x)
 
 
 def _reversed(x: Tracer, axis: int) -> Tracer:
@@ -274,6 +279,19 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tracer:
     return _reversed(swapaxes(x, first, second), second) if turns else x
 
 
+# -- the same elements once more
+
+
+@as_method("view")
+def view(x: Tracer, *args: Any, **kwargs: Any) -> Tracer:
+    if args or kwargs:
+        raise errors.UnsupportedArgumentError(
+            "x.view(dtype) gives the bytes of an array another meaning, which is not supported: "
+            "convert with x.astype(dtype), or view outside of the traced function"
+        )
+    return scalar_copy(x) if x._scalar else alias(x)
+
+
 # -- broadcasting
 
 
@@ -289,8 +307,8 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tracer:
             "operands could not be broadcast together with remapped shapes "
             f"[original->remapped]: {shape_text(x.shape)}  and requested shape {shape_text(asked)}"
         )
-    view = _array_of(broadcast(x, asked), x)
-    view._scalar = False
+    view = alias(x) if asked == x.shape else broadcast(x, asked)
+    view._read_only = ""
     return view
 
 
@@ -298,7 +316,18 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tracer:
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tracer, ...]:
     arrays = [traced(a) for a in args]
     shape = broadcast_shape(arrays)
-    return tuple([broadcast_to(x, shape) for x in arrays])
+    if all(x.shape == shape for x in arrays):
+        return tuple(arrays)
+    views = tuple([broadcast_to(x, shape) for x in arrays])
+    for view in views:
+        view._read_only = _BROADCAST
+    return views
+
+
+_BROADCAST = (
+    "the arrays that np.broadcast_arrays gives are views whose elements may overlap: write into "
+    "the array itself, or into a copy"
+)
 
 
 # -- windows
@@ -326,7 +355,14 @@ def sliding_windows(
         raise errors.InvalidArgumentError(
             f"window shape cannot be larger than input array shape: {window} of {type_text(x)}"
         )
-    return result(x, p.windows, window_shape=window, axes=tuple(axes))
+    if writeable:
+        raise errors.UnsupportedArgumentError(
+            "sliding_window_view(..., writeable=True) gives overlapping elements, which can't be "
+            "written while traced: write into the array itself"
+        )
+    view = view_of(x, p.windows, window_shape=window, axes=tuple(axes))
+    view._read_only = ""
+    return view
 
 
 def _window_words(axis: Any, windows: int, ndim: int, axes: int) -> str:

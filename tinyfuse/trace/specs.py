@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-from tinyfuse.graph.ir import Atom, Graph, Var
+from tinyfuse.graph.interpreter import NumpyNumerics, interpret
+from tinyfuse.graph.ir import Atom, Eqn, Graph, Var
+from tinyfuse.graph.simplify import simplify
 from tinyfuse.trace.captured import Captured, Guard, Place
 from tinyfuse.tree import TreeDef
 
@@ -20,12 +23,18 @@ class ArgumentSpec:
 
     kind: `array`; `scalar`, a numpy scalar; `weak`, a Python float known at run time only
     (float64[]); `static`, a Python value that tracing sees as it is.
+    strides: in bytes, of an array that is not in C order.
+    alias: the position of an earlier spec whose array has its elements in the very same memory.
+    identical: whether that is the very same object.
     """
 
     shape: tuple[int, ...] = ()
     dtype: np.dtype | None = None
     kind: Kind = "array"
     value: Any = None  # of a static one
+    strides: tuple[int, ...] | None = field(default=None, compare=False)
+    alias: int | None = field(default=None, compare=False)
+    identical: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +43,13 @@ class OutputSpec:
 
     atom: a variable or literal of the graph, or else a Python value that is the same at each call.
     is_scalar: a numpy scalar, not a 0-d array. weak: a Python float.
+    shared: of an array that is written, or a view of one: the variable in `Trace.views`.
     """
 
     atom: Atom | Any
     is_scalar: bool = False
     weak: bool = False
+    shared: Var | None = None
 
     @property
     def is_static(self) -> bool:
@@ -47,10 +58,38 @@ class OutputSpec:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """After a call: where `output` (bool[]) is true, `error(message)` is to be raised."""
+    """After a call: where `output` (bool[]) is true, `error(message)` is to be raised.
+
+    operand, words: a value of the graph, and what is said of it in place of the message, followed
+    by the place in the user's code.
+    """
 
     output: Var
     error: type[Exception]
+    message: str
+    operand: Var | None = None
+    words: Callable[[np.ndarray], str] | None = None
+    place: str = ""
+
+    def failure(self, graph: Graph, arrays: Sequence[np.ndarray]) -> Exception:
+        """The exception for a call with these inputs of the trace's graph."""
+        if self.operand is None or self.words is None:
+            return self.error(self.message)
+        asked = Graph(graph.name, graph.inputs, graph.eqns, (self.operand,))
+        value = interpret(simplify(asked), arrays, NumpyNumerics())[0]
+        return self.error(self.words(value) + self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An array of the caller's that the function writes.
+
+    input: its elements before the call. value: those after it. message: of the error where it can't
+    be written.
+    """
+
+    input: Var
+    value: Atom
     message: str
 
 
@@ -59,8 +98,13 @@ class Trace:
     """A traced function.
 
     graph.inputs: one for each spec that is not static, then one for each captured array.
-    graph.outputs: one for each output that is not static, then one for each check.
+    graph.outputs: one for each output that is not static, then one for each check, then one for
+        each array that is written.
     guards: what else it depends on from outside: where one has changed, it is to be traced again.
+    written: the arrays that are written.
+    views, roots: equations that make the views of them that are returned, and for each variable
+        that these begin with the input whose array it stands for, after the call.
+    layouts: inputs whose layout in memory has decided between views and copies.
     """
 
     graph: Graph
@@ -70,6 +114,18 @@ class Trace:
     out_tree: TreeDef
     checks: tuple[Check, ...]
     guards: tuple[Guard, ...] = ()
+    written: tuple[Written, ...] = ()
+    views: tuple[Eqn, ...] = ()
+    roots: Mapping[Var, Var] = field(default_factory=dict)
+    layouts: tuple[Var, ...] = ()
+
+    @property
+    def layout_leaves(self) -> frozenset[int]:
+        """Those of `layouts` that are arguments, as positions among the specs."""
+        given = [at for at, spec in enumerate(self.specs) if spec.kind != "static"]
+        asked = set(self.layouts)
+        inputs = zip(given, self.graph.inputs, strict=False)
+        return frozenset([at for at, var in inputs if var in asked])
 
 
 class NeedsElements(BaseException):

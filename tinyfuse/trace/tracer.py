@@ -14,70 +14,65 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.dtypes import describe
-from tinyfuse.graph.ir import Atom
-from tinyfuse.trace.builder import GraphBuilder, leaked, state
+from tinyfuse.trace.builder import leaked, state
+from tinyfuse.trace.cells import Cell
 from tinyfuse.trace.elements import without_tracing
 from tinyfuse.trace.operation import operate
 
 
-class Tracer:
+class Tracer(Cell):
     """Stands for an ndarray, or for a numpy scalar.
 
     Attributes and methods are those of `numpy.ndarray`; what is our own starts with an underscore.
     """
 
-    __slots__ = ("_atom", "_builder", "_scalar")
-
-    def __init__(self, builder: GraphBuilder, atom: Atom, scalar: bool = False):
-        self._builder = builder
-        self._atom = atom
-        self._scalar = scalar
+    __slots__ = ()
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # so that isinstance(x, np.ndarray) is what it is without tracing
-        return self._atom.dtype.type if self._scalar else np.ndarray
+        return self._value.dtype.type if self._scalar else np.ndarray
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._atom.shape
+        return self._value.shape
 
     @shape.setter
     def shape(self, shape: Any) -> None:
         words = "assigning to x.shape changes the array in place: write x = x.reshape(shape)"
-        _refuse_write(self, words)
+        _fail(errors.InPlaceWriteError(words), self)
 
     @property
     def dtype(self) -> np.dtype:
-        return self._atom.dtype
+        return self._value.dtype
 
     @property
     def ndim(self) -> int:
-        return len(self._atom.shape)
+        return len(self._value.shape)
 
     @property
     def size(self) -> int:
         size = 1
-        for extent in self._atom.shape:
+        for extent in self._value.shape:
             size *= extent
         return size
 
     @property
     def itemsize(self) -> int:
-        return self._atom.dtype.itemsize
+        return self._value.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
         return self.size * self.itemsize
 
     def __len__(self) -> int:
-        if not self._atom.shape:
+        if not self._value.shape:
             name = (
                 "object of type 'numpy.{}' has no len()"
                 if self._scalar
                 else "len() of unsized object"
             )
             raise TypeError(name.format(self.dtype.name))
-        return self._atom.shape[0]
+        return self._value.shape[0]
 
     def __repr__(self) -> str:
         return f"Tracer({describe(self.shape, self.dtype)})"
@@ -103,9 +98,9 @@ class Tracer:
         return np
 
     def __iter__(self) -> Iterator[Tracer]:
-        if not self._atom.shape:
+        if not self._value.shape:
             raise TypeError("iteration over a 0-d array")
-        return (self[at] for at in range(self._atom.shape[0]))  # type: ignore[index]
+        return (self[at] for at in range(self._value.shape[0]))  # type: ignore[index]
 
     # -- what has no value while tracing
 
@@ -152,7 +147,7 @@ class Tracer:
         _convert(
             self,
             errors.ArrayConversionError,
-            "np.array, np.asarray, an index into a real array, or code outside numpy",
+            "code outside numpy's functions (or np.array in a method of a class)",
             "x itself, x.astype(dtype), or np.stack([x, y]) in place of np.array([x, y])",
         )
 
@@ -172,22 +167,12 @@ class Tracer:
     def __contains__(self, value: Any) -> bool:
         _convert(self, errors.BoolConversionError, "`in`", "(x == value).any()")
 
-    # -- writes
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        if self._scalar:
-            raise TypeError(f"'numpy.{self.dtype.name}' object does not support item assignment")
-        _refuse_write(
-            self,
-            f"x[...] = value writes into {describe(self.shape, self.dtype)} in place, which is not "
-            "supported yet: build a new array with np.where(mask, value, x) or np.concatenate",
-        )
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         if name in _WRITING_METHODS:
-            _refuse_write(self, f"x.{name} changes an array in place, which is not supported yet")
+            words = f"x.{name} changes an array in place, which tinyfuse does not trace"
+            _fail(errors.InPlaceWriteError(f"{words}: {_WRITING_METHODS[name]}"), self)
         if not hasattr(np.ndarray, name):
             raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
         near = difflib.get_close_matches(name, [n for n in dir(Tracer) if n[0] != "_"], 1, 0.6)
@@ -196,17 +181,18 @@ class Tracer:
         _fail(errors.UnlistedAttributeError(message), self)
 
 
-_WRITING_METHODS = (
-    "fill",
-    "itemset",
-    "partition",
-    "put",
-    "resize",
-    "setfield",
-    "setflags",
-    "sort",
-    "byteswap",
-)
+# Methods that write into an array, and what to do instead.
+_WRITING_METHODS = {
+    "byteswap": "convert the array outside of the traced function",
+    "flat": "write x.reshape(-1)[...] = value, or use x.ravel() to read",
+    "itemset": "write x[index] = value",
+    "partition": "sort outside of the traced function",
+    "put": "write x.reshape(-1)[indices] = values",
+    "resize": "make a new array, with np.concatenate or a slice",
+    "setfield": "convert the array outside of the traced function",
+    "setflags": "set flags outside of the traced function",
+    "sort": "sort outside of the traced function",
+}
 
 
 def _fail(error: Exception, tracer: Tracer | None = None) -> NoReturn:
@@ -230,7 +216,3 @@ def _convert(
     message = f"{what} needs the value of a traced {kind}, which is known only when the compiled "
     message += f"function runs; use {remedy}"
     _fail(error(f"{words}: {message}" if words else message), tracer)
-
-
-def _refuse_write(tracer: Tracer, message: str) -> NoReturn:
-    _fail(errors.InPlaceWriteError(message), tracer)

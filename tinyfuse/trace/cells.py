@@ -1,0 +1,228 @@
+"""Cells: what holds the value of an array while it is traced, and views of other cells.
+
+A cell holds the atom that stands for its elements now. Writing puts another atom there. A view has
+a base and the equation that reads it from there: it is read again after its base has been written,
+and what is written into it is put into its base.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tinyfuse.errors import InPlaceWriteError, InvalidArgumentError
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Atom, Eqn, Primitive, Var
+
+if TYPE_CHECKING:
+    from tinyfuse.trace.builder import GraphBuilder
+
+# What decides whether a cell is a view of its base.
+Question = Callable[[Any], bool]
+
+# What tells how an array lies in memory: the value that it was made with, or a cell that it was
+# made like.
+Layout = Any
+
+
+class Cell:
+    """The value of a traced array.
+
+    _value: the atom. _version: of the memory that the value was read from; it is stale where the
+        root has another one.
+    _base, _step: of a view what it is a view of, and the equation that reads it from there; none
+        where it is the same elements.
+    _root: the cell at the end of the bases; None for a root.
+    _shares: whether a view is one, or what is to be asked about the layout of the base in memory:
+        then it may be a copy.
+    _read_only: why it can't be written; an empty text where numpy says so, None where it can.
+    _layout: how a root lies in memory; None where its value tells.
+    _written: of a root that has been written, what is said where it can't be.
+    """
+
+    __slots__ = (
+        *("_base", "_builder", "_layout", "_read_only", "_root", "_scalar", "_shares", "_step"),
+        *("_value", "_version", "_written"),
+    )
+
+    def __init__(self, builder: GraphBuilder, atom: Atom, scalar: bool = False):
+        self._builder = builder
+        self._value = atom
+        self._scalar = scalar
+        self._version = 0
+        self._base: Any = None
+        self._root: Any = None
+        self._step: Eqn | None = None
+        self._shares: bool | Question = True
+        self._read_only: str | None = None
+        self._layout: Layout = None
+        self._written: str | None = None
+
+    @property
+    def _atom(self) -> Atom:
+        """What stands for the elements now."""
+        root = self._root
+        if root is not None and root._version != self._version:
+            _refresh(self)
+        return self._value
+
+    def _become_view(self, base: Any, step: Eqn | None, shares: bool | Question = True) -> None:
+        """Show the elements of another cell from now on, which the equation has just read.
+
+        Without an equation: all of them.
+        """
+        root = base._root
+        self._base, self._step, self._shares = base, step, shares
+        self._root = base if root is None else root
+        self._version = self._root._version
+        self._read_only = base._read_only
+
+    def _assign(self, value: Any) -> None:
+        """Put in new elements, of the same shape and dtype: a fresh value that no cell holds."""
+        write(self, value._atom)
+
+
+READ_ONLY = "assignment destination is read-only"
+
+
+def require_writable(cell: Cell, words: str = READ_ONLY) -> None:
+    """Raises InvalidArgumentError with numpy's words, InPlaceWriteError with other reasons."""
+    if cell._read_only is not None:
+        raise InPlaceWriteError(cell._read_only) if cell._read_only else InvalidArgumentError(words)
+
+
+def write(cell: Cell, atom: Atom, words: str = READ_ONLY) -> None:
+    """Put in new elements, of the same shape and dtype: a fresh value that no cell holds.
+
+    words: what numpy says where the array can't be written.
+    """
+    require_writable(cell, words)
+    builder = cell._builder
+    path = path_to_root(cell)
+    root = path[-1]
+    if root._layout is None:
+        root._layout = root._value
+    builder.writes += 1
+    values = [atom]
+    for view in path[:-1]:
+        values.append(_put(builder, view, values[-1]))
+    for each, value in zip(path, values, strict=True):
+        _name_after(value, each._value)
+        each._value, each._version = value, builder.writes
+    if root._written is None:
+        root._written = words + builder.place()
+
+
+def _put(builder: GraphBuilder, view: Any, atom: Atom) -> Atom:
+    """What the base of a view holds when these are the view's elements."""
+    step = view._step
+    return atom if step is None else PUTS[step.primitive](builder, step, view._base._atom, atom)
+
+
+def path_to_root(cell: Cell) -> list[Any]:
+    """The cell and its bases. Views that turn out to be copies are roots from now on."""
+    path: list[Any] = [cell]
+    while path[-1]._base is not None:
+        if shares_memory(path[-1]):
+            path.append(path[-1]._base)
+        else:
+            root = path[-1]._root
+            _detach(path[-1])
+            cell._builder.writes += 1
+            root._version = cell._builder.writes  # so that all that was read there looks again
+    return path
+
+
+def _refresh(view: Cell) -> None:
+    """Read a stale view again, and the views that it is a view of."""
+    stale: list[Any] = [view]
+    while True:
+        base = stale[-1]._base
+        if base._root is None or base._root._version == base._version:
+            break
+        stale.append(base)
+    for cell in reversed(stale):
+        if not shares_memory(cell):
+            _detach(cell)
+            continue
+        base = cell._base
+        cell._root = base if base._root is None else base._root
+        if cell._version != cell._root._version:
+            cell._value = _read_again(cell)
+            cell._version = cell._root._version
+
+
+def _read_again(view: Any) -> Atom:
+    """The view's equation, of what its base holds now."""
+    step, old = view._step, view._value
+    if step is None:
+        return view._base._value
+    output = Var(old.shape, old.dtype, getattr(old, "name", None))
+    builder = view._builder
+    source = builder.source or step.source
+    inputs = (view._base._value, *step.inputs[1:])
+    builder.eqns.append(Eqn(step.primitive, inputs, step.params, output, source))
+    return output
+
+
+def _detach(cell: Cell) -> None:
+    """Make a root of what looked like a view and is a copy: it keeps what was read last."""
+    if cell._step is None:
+        cell._value = _copied_in_c_order(cell._builder, cell._value)
+        cell._builder.writes += 1
+        cell._version = cell._builder.writes
+    cell._base = cell._root = cell._step = None
+    cell._shares = True
+
+
+def _copied_in_c_order(builder: GraphBuilder, atom: Atom) -> Atom:
+    flat = builder.emit(p.reshape, atom, shape=(math.prod(atom.shape),))
+    copied = builder.emit(p.cast, flat, dtype=atom.dtype)
+    return builder.emit(p.reshape, copied, shape=atom.shape)
+
+
+def shares_memory(view: Any) -> bool:
+    """Whether numpy makes a view here."""
+    if type(view._shares) is not bool:
+        view._shares = view._shares(view)
+    return view._shares
+
+
+def _name_after(atom: Atom, old: Atom) -> None:
+    """New elements have the name of those that were there before."""
+    if type(atom) is Var and atom.name is None and type(old) is Var:
+        object.__setattr__(atom, "name", old.name)  # no one has seen the variable yet
+
+
+# -- from the elements of a view to those of its base
+
+Put = Callable[["GraphBuilder", Eqn, Atom, Atom], Atom]
+
+
+def _put_reshaped(builder: GraphBuilder, step: Eqn, base: Atom, value: Atom) -> Atom:
+    return builder.define(p.reshape, (value,), {"shape": base.shape}, base.shape, base.dtype)
+
+
+def _put_transposed(builder: GraphBuilder, step: Eqn, base: Atom, value: Atom) -> Atom:
+    axes = step.params["axes"]
+    inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    return builder.define(p.transpose, (value,), {"axes": inverse}, base.shape, base.dtype)
+
+
+def _put_slice(builder: GraphBuilder, step: Eqn, base: Atom, value: Atom) -> Atom:
+    params = {"starts": step.params["starts"], "steps": step.params["steps"]}
+    return builder.define(p.update, (base, value), params, base.shape, base.dtype)
+
+
+def _put_at(builder: GraphBuilder, step: Eqn, base: Atom, value: Atom) -> Atom:
+    atoms = (base, value, *step.inputs[1:])
+    return builder.define(p.scatter, atoms, {"op": "set"}, base.shape, base.dtype)
+
+
+PUTS: dict[Primitive, Put] = {
+    p.gather: _put_at,
+    p.reshape: _put_reshaped,
+    p.transpose: _put_transposed,
+    p.slice_: _put_slice,
+}

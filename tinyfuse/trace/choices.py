@@ -1,0 +1,215 @@
+"""Choices among arrays, positions as numbers, places in sorted arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tinyfuse import errors
+from tinyfuse.dtypes import BOOL
+from tinyfuse.trace.advanced_indexing import check_none
+from tinyfuse.trace.arrays import assigned_value
+from tinyfuse.trace.builder import active
+from tinyfuse.trace.dispatch import listed
+from tinyfuse.trace.elementwise import apply
+from tinyfuse.trace.known import known_value
+from tinyfuse.trace.masking import select_atom
+from tinyfuse.trace.operations import broadcast_shape, cast, copy, reshape, stretch_atom, traced
+from tinyfuse.trace.picking import as_tracer, in_mode, take
+from tinyfuse.trace.selection import promoting, where
+from tinyfuse.trace.tracer import Tracer
+
+# -- choices among several arrays
+
+
+@listed(np.choose, method="choose")
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tracer:
+    arrays = [as_tracer(each) for each in choices]
+    if not arrays:
+        raise errors.InvalidArgumentError("need at least one array to choose from")
+    index = in_mode(a, len(arrays), mode)
+    if mode == "raise":
+        _require_choices(index, len(arrays))
+    to = np.result_type(*[each.dtype for each in arrays])
+    shape = broadcast_shape([index, *arrays])
+    chosen = cast(arrays[-1], to)._atom
+    for at in range(len(arrays) - 2, -1, -1):
+        here = apply(np.equal, (index, at))
+        chosen = select_atom(here._atom, cast(arrays[at], to)._atom, chosen, shape)
+    if len(arrays) == 1:
+        return copy(Tracer(active(), stretch_atom(chosen, shape)))
+    return Tracer(active(), chosen, not shape)
+
+
+def _require_choices(index: Tracer, count: int) -> None:
+    words = "invalid entry in choice array"
+    known = known_value(index)
+    if known is None:
+        below, above = apply(np.less, (index, 0)), apply(np.greater_equal, (index, count))
+        outside = apply(np.logical_or, (below, above))
+        check_none(outside._atom, errors.InvalidArgumentError, words)
+    elif (known < 0).any() or (known >= count).any():
+        raise errors.InvalidArgumentError(words)
+
+
+@listed(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tracer:
+    conditions, choices = list(condlist), list(choicelist)
+    if len(conditions) != len(choices):
+        raise errors.InvalidArgumentError("list of cases must be same length as list of conditions")
+    if not conditions:
+        raise errors.InvalidArgumentError("select with an empty condition list is not possible")
+    to = np.result_type(*[promoting(each) for each in (*choices, default)])
+    tests = [as_tracer(each) for each in conditions]
+    for at, test in enumerate(tests):
+        if test.dtype != BOOL:
+            raise errors.ArgumentTypeError(
+                f"invalid entry {at} in condlist: should be boolean ndarray"
+            )
+    shape = broadcast_shape([*tests, *[traced(each) for each in choices]])
+    chosen = _as(default, to)
+    for test, choice in zip(tests[::-1], choices[::-1], strict=True):
+        chosen = where(test, _as(choice, to), chosen)
+    return Tracer(active(), stretch_atom(chosen._atom, shape))
+
+
+def _as(value: Any, dtype: np.dtype) -> Tracer:
+    return (
+        assigned_value(value, dtype)
+        if type(value) in (int, float, bool)
+        else cast(traced(value), dtype)
+    )
+
+
+# -- positions as numbers
+
+
+@listed(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tracer, ...]:
+    extents = [operator.index(each) for each in (shape if np.ndim(shape) else (shape,))]
+    index = in_mode(indices, 0, "raise")
+    size = int(np.prod(extents, dtype=np.int64))
+    low, high = apply(np.less, (index, 0)), apply(np.greater_equal, (index, size))
+    check_none(
+        apply(np.logical_or, (low, high))._atom,
+        errors.InvalidArgumentError,
+        f"index is out of bounds for array with size {size}",
+        index._atom,
+        lambda values: _words_out_of_size(values, size),
+    )
+    found = []
+    for extent in extents[::-1] if order == "C" else extents:
+        found.append(apply(np.remainder, (index, extent)))
+        index = apply(np.floor_divide, (index, extent))
+    return tuple(found[::-1] if order == "C" else found)
+
+
+def _words_out_of_size(values: np.ndarray, size: int) -> str:
+    outside = values[(values < 0) | (values >= size)]
+    return f"index {outside.flat[0]} is out of bounds for array with size {size}"
+
+
+@listed(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Tracer:
+    extents = [operator.index(each) for each in (dims if np.ndim(dims) else (dims,))]
+    modes = [mode] * len(extents) if isinstance(mode, str) else list(mode)
+    parts = list(multi_index)
+    if len(parts) != len(extents):
+        raise errors.InvalidArgumentError(
+            f"parameter multi_index must be a sequence of length {len(extents)}"
+        )
+    flat: Any = None
+    triples = list(zip(parts, extents, modes, strict=True))
+    for part, extent, each in triples if order == "C" else triples[::-1]:
+        index = in_mode(part, extent, each)
+        if each == "raise":
+            _require_coordinates(index, extent)
+        flat = index if flat is None else apply(np.add, (apply(np.multiply, (flat, extent)), index))
+    result: Tracer = flat
+    return result
+
+
+def _require_coordinates(index: Tracer, extent: int) -> None:
+    low, high = apply(np.less, (index, 0)), apply(np.greater_equal, (index, extent))
+    words = "invalid entry in coordinates array"
+    check_none(apply(np.logical_or, (low, high))._atom, errors.InvalidArgumentError, words)
+
+
+@listed(np.ix_)
+def ix_(*args: Any) -> tuple[Tracer, ...]:
+    count = len(args)
+    found = []
+    for at, part in enumerate(args):
+        x = as_tracer(part)
+        if x.ndim != 1:
+            raise errors.InvalidArgumentError("Cross index must be 1 dimensional")
+        if x.dtype == BOOL:
+            x = _true_positions(x)
+        found.append(reshape(x, (*(1,) * at, x.size, *(1,) * (count - at - 1))))
+    return tuple(found)
+
+
+def _true_positions(x: Tracer) -> Tracer:
+    known = known_value(x)
+    if known is None:
+        raise errors.DataDependentShapeError(
+            "np.ix_ of a traced mask has a shape that depends on data: use np.where(mask, a, b)"
+        )
+    return traced(np.flatnonzero(known))
+
+
+# -- places in sorted arrays
+
+
+@listed(np.searchsorted, method="searchsorted")
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tracer:
+    """How many elements come before: each is compared with each."""
+    x, value = as_tracer(a), as_tracer(v)
+    if x.ndim != 1:
+        raise errors.InvalidArgumentError("object too deep for desired array")
+    if side not in ("left", "right"):
+        raise errors.InvalidArgumentError(
+            f"search side must be one of 'left' or 'right' (got '{side}')"
+        )
+    if sorter is not None:
+        x = take(x, sorter)
+    to = np.result_type(x.dtype, value.dtype)
+    x, value = cast(x, to), reshape(cast(value, to), (*value.shape, 1))
+    if side == "left":
+        before = _comes_before(x, value)
+    else:
+        before = apply(np.logical_not, (_comes_before(value, x),))
+    return before.sum(axis=-1)
+
+
+def _comes_before(a: Tracer, b: Tracer) -> Tracer:
+    """In the order of np.sort, where NaN comes last."""
+    less = apply(np.less, (a, b))
+    if a.dtype.kind != "f":
+        return less
+    last = apply(
+        np.logical_and, (apply(np.isnan, (b,)), apply(np.logical_not, (apply(np.isnan, (a,)),)))
+    )
+    both: Tracer = apply(np.logical_or, (less, last))
+    return both
+
+
+def _refused(functions: Sequence[Any], remedy: str) -> None:
+    for function in functions:
+
+        @listed(function)
+        def refuse(*args: Any, name: str = function.__name__, **kwargs: Any) -> None:
+            raise errors.UnlistedFunctionError(f"np.{name} is not traced: {remedy}")
+
+
+_refused(
+    (np.sort, np.argsort, np.partition, np.argpartition, np.lexsort, np.median, np.percentile),
+    "call it outside of the traced function, and pass what it gives as an argument",
+)
+_refused(
+    (np.bincount,),
+    "its length depends on data: write counts = np.zeros(n, int); np.add.at(counts, x, 1)",
+)

@@ -1,0 +1,179 @@
+"""How arrays lie in memory, which decides where numpy makes views and where copies.
+
+That is asked of numpy itself, on dummies. The dummy of a view has the array's strides and no memory
+behind it. The order that numpy gives the axes of a new array is found on small arrays that lie in
+memory like the operands.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.interpreter import COMPUTATIONS
+from tinyfuse.graph.interpreter import VIEWS as NUMPY_VIEWS
+from tinyfuse.graph.ir import Atom, Eqn, Literal
+from tinyfuse.graph.numerics import NumpyNumerics
+from tinyfuse.memory import Shape, Strides, small_model
+
+
+def has_view(view: Any) -> bool:
+    """Whether numpy makes a view where it reshapes the base."""
+    base = view._base
+    return _reshaped(strides_of(base), view._step, base._value.dtype) is not None
+
+
+def is_contiguous(view: Any) -> bool:
+    """Whether the base lies in C order."""
+    base = view._base
+    dummy = _dummy(base._value.shape, strides_of(base), base._value.dtype)
+    return dummy.flags.c_contiguous
+
+
+def strides_of(cell: Any) -> Strides:
+    """The strides in bytes of the array that a cell stands for."""
+    path = [cell]
+    while path[-1]._base is not None:
+        path.append(path[-1]._base)
+    root = path.pop()
+    strides = _of_root(root)
+    while path:
+        view = path.pop()
+        if view._step is not None:
+            strides = _of_view(view._step, strides) or contiguous(view._value)
+    return strides
+
+
+def _of_root(root: Any) -> Strides:
+    layout = root._value if root._layout is None else root._layout
+    if not isinstance(layout, Atom):  # a cell: alike in order, and packed
+        value = root._value
+        return _packed(value, small_model(layout._value.shape, strides_of(layout), 1).strides)
+    return of_atom(root._builder, layout)
+
+
+def contiguous(value: Any) -> Strides:
+    """The strides of an array in C order."""
+    return _packed(value, range(len(value.shape), 0, -1))
+
+
+def _packed(value: Any, order: Sequence[int]) -> Strides:
+    """The strides of a new array whose axes lie in memory by descending `order`."""
+    strides = [0] * len(order)
+    step = value.dtype.itemsize
+    for axis in sorted(range(len(order)), key=lambda axis: (abs(order[axis]), -axis)):
+        strides[axis] = step
+        step *= max(value.shape[axis], 1)
+    return tuple(strides)
+
+
+# -- values of the graph
+
+
+def of_atom(builder: Any, atom: Atom) -> Strides:
+    """The strides of the array that numpy makes where the graph has this value."""
+    if type(atom) is Literal:
+        return ()
+    known: dict[Atom, Strides] = {}
+    producers = {eqn.output: eqn for eqn in builder.eqns}
+    waiting: list[Any] = [atom]
+    while waiting:
+        var = waiting[-1]
+        eqn = producers.get(var)
+        if var in known:
+            waiting.pop()
+        elif type(var) is Literal or eqn is None:
+            known[var] = () if type(var) is Literal else builder.input_strides(var)
+        else:
+            needed = [each for each in _asked_operands(eqn) if each not in known]
+            waiting.extend(needed)
+            if not needed:
+                known[var] = _of_output(eqn, [known.get(each, ()) for each in eqn.inputs])
+    return known[atom]
+
+
+def _asked_operands(eqn: Eqn) -> Sequence[Atom]:
+    """The operands whose layout decides that of the result."""
+    if eqn.primitive in (p.iota, p.scatter) or len(eqn.output.shape) < 2:
+        return () if eqn.primitive not in _VIEWS else eqn.inputs
+    return eqn.inputs[:1] if eqn.primitive is p.update else eqn.inputs
+
+
+_VIEWS = (p.broadcast, p.reshape, p.transpose, p.slice_, p.windows)
+
+
+def _of_output(eqn: Eqn, strides: Sequence[Strides]) -> Strides:
+    output = eqn.output
+    if eqn.primitive is p.broadcast and eqn.inputs[0].shape == ():
+        return contiguous(output)  # a new array of one value
+    if eqn.primitive in _VIEWS:
+        return _of_view(eqn, strides[0]) or contiguous(output)
+    if not _asked_operands(eqn) or math.prod(output.shape) == 0:
+        return contiguous(output)
+    if eqn.primitive is p.update:
+        return _packed(output, strides[0])
+    models = [
+        small_model(atom.shape, own, atom.dtype.itemsize)
+        for atom, own in zip(eqn.inputs, strides, strict=True)
+    ]
+    return _packed(output, _made_of(eqn, models).strides)
+
+
+def _made_of(eqn: Eqn, models: Sequence[np.ndarray]) -> np.ndarray:
+    """What numpy makes of small arrays of the operands' dtypes."""
+    arrays: list[Any] = [
+        atom.value if type(atom) is Literal else model.view(atom.dtype)
+        for atom, model in zip(eqn.inputs, models, strict=True)
+    ]
+    if eqn.primitive is p.pad:
+        widths = [(min(a, 1), min(b, 1)) for a, b in _widths(eqn)]
+        return np.pad(arrays[0], widths)
+    with np.errstate(all="ignore"):
+        if eqn.primitive in NUMPY_VIEWS:
+            return np.asarray(NUMPY_VIEWS[eqn.primitive](eqn, *arrays))
+        made = COMPUTATIONS[eqn.primitive](eqn, arrays, NumpyNumerics(), ())
+    return np.asarray(made)
+
+
+def _widths(eqn: Eqn) -> list[tuple[int, int]]:
+    return list(zip(eqn.params["before"], eqn.params["after"], strict=True))
+
+
+def _of_view(step: Eqn, strides: Strides) -> Strides | None:
+    """The strides of a view of an array with these; None where numpy copies."""
+    dtype = step.inputs[0].dtype
+    if step.primitive is p.reshape:
+        return _reshaped(strides, step, dtype)
+    if step.primitive is p.gather:  # at one position
+        return strides[len(step.inputs) - 1 :]
+    view: np.ndarray = NUMPY_VIEWS[step.primitive](
+        step, _dummy(step.inputs[0].shape, strides, dtype)
+    )
+    return view.strides
+
+
+def _reshaped(strides: Strides, step: Eqn, dtype: np.dtype) -> Strides | None:
+    dummy = _dummy(step.inputs[0].shape, strides, dtype)
+    try:
+        return _without_copy(dummy, step.output.shape).strides
+    except (AttributeError, ValueError):
+        return None
+
+
+def _without_copy(array: np.ndarray, shape: Shape) -> np.ndarray:
+    """Raises where the array has no view of this shape."""
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        return array.reshape(shape, copy=False)
+    view = array.view()
+    view.shape = shape
+    return view
+
+
+def _dummy(shape: Shape, strides: Strides, dtype: np.dtype) -> np.ndarray:
+    """An array without memory behind it: nobody may look at its elements."""
+    return as_strided(np.zeros(1, dtype), shape, strides)
