@@ -27,6 +27,7 @@ FLAGS = (
     *(
         "-fno-math-errno",
         "-fno-trapping-math",
+        "-frounding-math",
         "-fsanitize=address,undefined",
         "-fno-sanitize-recover=all",
     ),

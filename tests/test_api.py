@@ -483,3 +483,12 @@ def test_a_check_of_values_is_raised_after_the_call():
     assert equal(f(integers, integers), integers**integers)
     with pytest.raises(ValueError, match="Integers to negative integer powers are not allowed"):
         f(integers, -integers)
+
+
+def test_the_c_compiler_keeps_the_sign_of_a_zero_difference():
+    def differences(x, y):
+        return 0 - x.astype(np.float64), 0.0 - np.abs(y), -np.abs(y), np.float32(0) - np.abs(y)
+
+    x, y = np.zeros(5, np.int32), np.array([0.0, -0.0, 1, np.inf, -2], np.float32)
+    for result, expected in zip(tinyfuse.jit(differences)(x, y), differences(x, y), strict=True):
+        assert result.tobytes() == expected.tobytes()
