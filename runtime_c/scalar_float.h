@@ -169,3 +169,8 @@ static inline real_t tf_logaddexp2_real(real_t a, real_t b) {
   if (difference <= 0) return b + log2_e * log1p_real(exp2_real(difference));
   return difference;
 }
+
+// 0 - x, for which gcc 12 takes -x where it knows that x is not -0: wrong for a converted integer 0.
+static inline real_t tf_zero_minus_real(real_t x) {
+  return x != 0 ? -x : 0;
+}

@@ -27,7 +27,6 @@ FLAGS = (
     *(
         "-fno-math-errno",
         "-fno-trapping-math",
-        "-frounding-math",
         "-fsanitize=address,undefined",
         "-fno-sanitize-recover=all",
     ),

@@ -32,6 +32,7 @@ from tinyfuse.emit.forms import (
     comparison,
     constant,
     equal,
+    float_subtract,
     identity,
     infix,
     integer_fma,
@@ -124,7 +125,7 @@ _LIBRARY = {
 
 _FORMS: dict[str, Row] = {
     "add": _numbers(add) | _bools(bitwise_or),
-    "subtract": _numbers(infix("-", _ADDITIVE)),
+    "subtract": _integers(infix("-", _ADDITIVE)) | _floats(float_subtract),
     "multiply": _numbers(multiply) | _bools(bitwise_and),
     "divide": _floats(infix("/", _MULTIPLICATIVE)),
     "fma": _integers(integer_fma) | _bools(bool_fma) | _floats(library("__builtin_fma")),

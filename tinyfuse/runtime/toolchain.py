@@ -26,11 +26,8 @@ _COMMON = (
     *("-std=c11", "-O3", "-march=native", "-fPIC", "-shared"),
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-builtin"),
 )
-# gcc makes -x of 0.0 - x where it knows that x is not -0.0 (a converted integer, an absolute value),
-# which is wrong for x = +0.0; not if the rounding mode might change. clang's flag of that name
-# costs it all vector code, and it needs none.
 FLAGS = {
-    "gcc": (*_COMMON, "-frounding-math", "-pipe"),
+    "gcc": (*_COMMON, "-pipe"),
     "clang": _COMMON,
     "apple clang": _COMMON,
     "zig": (*_COMMON, "-fno-sanitize=all", "-nostdlib"),  # links libc all the same where it is used

@@ -47,13 +47,14 @@ class _StageRun:
         stage = self.stage
         if 0 in stage.shape:
             return np.empty(stage.shape, stage.dtype)
-        value = COMBINED[stage.order](self) if stage.reduce_axes else self.body(_grid(stage.axes))
+        reduces = bool(stage.reduce_axes)
+        value = COMBINED[stage.order](self) if reduces else self.body(index_grid(stage.axes))
         value = np.array(np.broadcast_to(value, stage.shape))
         assert value.dtype == stage.dtype, f"{stage.name} is {value.dtype}, not {stage.dtype}"
         return value
 
     def serial(self) -> Array:
-        stage, grid = self.stage, _grid(self.stage.axes)
+        stage, grid = self.stage, index_grid(self.stage.axes)
         so_far: Array = np.full(stage.shape, stage.init)
         for position in np.ndindex(*[axis.extent for axis in stage.reduce_axes]):
             so_far = self.body(
@@ -68,7 +69,7 @@ class _StageRun:
         load = body.operands[1]
         assert isinstance(load, Load)
         axes = self.stage.reduce_axes + self.stage.axes
-        terms = np.broadcast_to(self.load(load, _grid(axes)), [axis.extent for axis in axes])
+        terms = np.broadcast_to(self.load(load, index_grid(axes)), [axis.extent for axis in axes])
         return combine_all(terms, lambda a, b: self.numerics.scalar(body.name, [a, b], body.dtype))
 
     def body(self, grid: Grid, so_far: Array | None = None) -> Array:
@@ -119,7 +120,8 @@ COMBINED: dict[Order, Callable[[_StageRun], Array]] = {
 }
 
 
-def _grid(axes: Sequence[Axis]) -> Grid:
+def index_grid(axes: Sequence[Axis]) -> Grid:
+    """The positions along each axis, in a shape that broadcasts against the others'."""
     ranges = np.ogrid[tuple([slice(a.start, a.start + a.extent) for a in axes])] if axes else []
     return dict(zip(axes, ranges, strict=True))
 
