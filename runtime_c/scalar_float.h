@@ -174,3 +174,8 @@ static inline real_t tf_logaddexp2_real(real_t a, real_t b) {
 static inline real_t tf_zero_minus_real(real_t x) {
   return x != 0 ? -x : 0;
 }
+
+// -x by its sign bit. gcc 12 makes -(a * b) - c of -fma(a, b, c): +0 instead of -0 where that is 0.
+static inline real_t tf_negative_real(real_t x) {
+  return tf_from_bits_real(tf_bits_real(x) ^ (bits_t)1 << (BITS - 1));
+}

@@ -68,7 +68,6 @@ def test_well_formed_stages_pass(stages):
 J = Axis("j", 8)
 S6 = Axis("k", 6)
 SIX = Stage("six", (S6,), FLOAT32, X[(S6,)])
-REVERSED = stage(X[(7 - ROW,)], name="reversed")
 
 FAULTS = [
     (

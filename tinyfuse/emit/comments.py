@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tinyfuse.loops.ir import Kernel
-
-KIB = 1024
+from tinyfuse.machine import KIB
 
 
 def kernel_comment(kernel: Kernel) -> list[str]:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tinyfuse.emit.scalar import CText, Precedence, cast_text, const_text, enclosed, op_text
+from tinyfuse.emit.casts import cast_text
+from tinyfuse.emit.ctext import CText, Precedence, const_text, enclosed
+from tinyfuse.emit.scalar import op_text
 from tinyfuse.loops.ir import Buffer, Local, Scope
 from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, index_text
 
 
 class Expressions:
-    """Writes expressions; `used` collects what they need of the prelude."""
+    """Writes expressions; `used` collects what they need of the prelude.
 
-    def __init__(self, local_names: Mapping[Local, str], used: dict[str, None]):
-        self.local_names, self.used = local_names, used
+    fused: whether the program has fused multiply-adds, whose negation gcc gets wrong.
+    """
+
+    def __init__(self, local_names: Mapping[Local, str], used: dict[str, None], fused: bool):
+        self.local_names, self.used, self.fused = local_names, used, fused
 
     def text(self, root: Expr) -> CText:
         done: dict[int, CText] = {}
@@ -31,7 +36,8 @@ class Expressions:
         if isinstance(node, Op):
             operands = [done[id(operand)] for operand in node.operands]
             dtypes = [operand.dtype for operand in node.operands]
-            return op_text(node.name, operands, dtypes, node.dtype, self.used)
+            name = "negative_by_bit" if self.fused and node.name == "negative" else node.name
+            return op_text(name, operands, dtypes, node.dtype, self.used)
         if isinstance(node, Cast):
             return cast_text(done[id(node.operand)], node.operand.dtype, node.dtype, self.used)
         if isinstance(node, Load):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.graph.numerics import Array, Numerics, halving, pairwise
+from tinyfuse.graph.numerics import Array, OrderedNumerics, halving, pairwise
 from tinyfuse.stage.expr import (
     Accumulator,
     Cast,
@@ -27,7 +27,7 @@ Grid = Mapping[Axis, Array]
 
 
 def interpret_stages(
-    stages: Stages, arrays: Sequence[np.ndarray], numerics: Numerics
+    stages: Stages, arrays: Sequence[np.ndarray], numerics: OrderedNumerics
 ) -> list[np.ndarray]:
     """The outputs of a program, for one array of the right type for each of its inputs."""
     known: dict[Stage, np.ndarray] = dict(zip(stages.inputs, arrays, strict=True))
@@ -38,7 +38,7 @@ def interpret_stages(
 
 
 class _StageRun:
-    def __init__(self, stage: Stage, known: Mapping[Stage, np.ndarray], numerics: Numerics):
+    def __init__(self, stage: Stage, known: Mapping[Stage, np.ndarray], numerics: OrderedNumerics):
         assert stage.body is not None
         self.stage, self.known, self.numerics = stage, known, numerics
         self.nodes = list(walk(stage.body))
@@ -89,10 +89,8 @@ class _StageRun:
                 return so_far
             case Index(index):
                 return np.int64(index_values(index, grid))
-            case IndexTest(index, low, high):
-                position = index_values(index, grid)
-                above = True if low is None else position >= low
-                return np.logical_and(above, True if high is None else position < high)
+            case IndexTest():
+                return test_values(node, grid)
             case Cast(operand, dtype):
                 return self.numerics.cast(values[id(operand)], dtype)
             case Op(name, operands, dtype):
@@ -137,3 +135,10 @@ def index_values(index: Affine, grid: Grid) -> Array:
         part = inner // term.divisor if isinstance(term, Quotient) else inner % term.divisor
         total = total + part * coefficient
     return total
+
+
+def test_values(test: IndexTest, grid: Grid) -> Array:
+    """Whether a condition on an index holds, at all points of a grid."""
+    values = index_values(test.index, grid)
+    above = True if test.low is None else values >= test.low
+    return np.logical_and(above, True if test.high is None else values < test.high)

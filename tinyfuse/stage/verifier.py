@@ -14,7 +14,7 @@ from tinyfuse.stage.analysis import consumers
 from tinyfuse.stage.bounds import Facts
 from tinyfuse.stage.expr import Accumulator, Expr, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, index_text
-from tinyfuse.stage.interpreter import Grid, index_grid, index_values
+from tinyfuse.stage.interpreter import Grid, index_grid, index_values, test_values
 from tinyfuse.stage.ir import Order, Stage, Stages
 from tinyfuse.stage.names import RESERVED, identifier
 
@@ -218,9 +218,7 @@ def _stays_inside(stage: Stage, index: Affine, extent: int, path: Path) -> bool:
 def _truth(condition: Expr, grid: Grid) -> Any:
     """Where a condition on indices holds; None where it is about values."""
     if isinstance(condition, IndexTest):
-        values = index_values(condition.index, grid)
-        above = True if condition.low is None else values >= condition.low
-        return np.logical_and(above, True if condition.high is None else values < condition.high)
+        return test_values(condition, grid)
     if isinstance(condition, Op) and condition.name == "logical_and":
         first, second = (_truth(part, grid) for part in condition.operands)
         return None if first is None or second is None else np.logical_and(first, second)
