@@ -34,10 +34,13 @@ class Expressions:
 
     def _node(self, node: Expr, done: Mapping[int, CText]) -> CText:
         if isinstance(node, Op):
+            negated = _negated(node) if self.fused else None
+            if negated is not None:
+                operand = done[id(negated)]
+                return op_text("negative_by_bit", [operand], [node.dtype], node.dtype, self.used)
             operands = [done[id(operand)] for operand in node.operands]
             dtypes = [operand.dtype for operand in node.operands]
-            name = "negative_by_bit" if self.fused and node.name == "negative" else node.name
-            return op_text(name, operands, dtypes, node.dtype, self.used)
+            return op_text(node.name, operands, dtypes, node.dtype, self.used)
         if isinstance(node, Cast):
             return cast_text(done[id(node.operand)], node.operand.dtype, node.dtype, self.used)
         if isinstance(node, Load):
@@ -50,6 +53,21 @@ class Expressions:
             return index_c(node.index)
         assert isinstance(node, IndexTest)
         return test_c(node)
+
+
+def _negated(node: Op) -> Expr | None:
+    """What a floating-point operation only changes the sign of, as C compilers see it."""
+    if node.dtype.kind != "f":
+        return None
+    if node.name == "negative":
+        return node.operands[0]
+    if node.name in ("multiply", "divide"):
+        first, second = node.operands
+        if isinstance(second, Const) and second.value == -1:
+            return first
+        if node.name == "multiply" and isinstance(first, Const) and first.value == -1:
+            return second
+    return None
 
 
 def index_c(index: Affine) -> CText:

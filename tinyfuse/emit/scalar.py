@@ -53,7 +53,7 @@ def op_text(
 ) -> CText:
     """The operation `name` on operands of `dtypes`, with a result of `dtype`.
 
-    `name` is a row of `SCALAR_OPS`, or `fma`, or `negative_by_bit` (see the prelude); the dtypes are
+    `name` is a row of `SCALAR_OPS`, `fma`, or `negative_by_bit` (see the prelude); the dtypes are
     those of a loop of numpy's ufunc. A select evaluates only what it chooses.
     """
     return _FORMS[name][dtypes[-1].kind](Operation(name, operands, dtypes, dtype, used))
