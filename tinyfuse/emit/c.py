@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinyfuse.dtypes import BOOL
-from tinyfuse.emit.comments import kernel_comment
+from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import type_text
 from tinyfuse.emit.expression import Expressions
 from tinyfuse.emit.prelude import prelude_text, runtime_c, uses_library
@@ -138,7 +138,8 @@ def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None]) -> 
     ]
     ignored = "".join(f"  (void){name};\n" for name in unused)
     head = f"int {loops.name}(void *const *arrays, void *scratch, const tf_pool *pool)"
-    return f"{head} {{\n{ignored}{body}  return 0;\n}}"
+    comment = "\n".join(entry_comment(loops))
+    return f"{comment}\n{head} {{\n{ignored}{body}  return 0;\n}}"
 
 
 def _call(kernel: Kernel, task: str) -> str:
