@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from types import FunctionType
 from typing import Any
 
 import numpy as np
-
-Call = Callable[[], object]
+from timing import Call
 
 
 def jax_call(function: FunctionType, arrays: Sequence[np.ndarray]) -> Call:

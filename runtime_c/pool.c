@@ -14,10 +14,11 @@
 #include <sys/syscall.h>
 #endif
 
-typedef void tf_task(void *const *buffers, long begin, long end);
+// As in entry.h.
 typedef struct tf_pool tf_pool;
+typedef void (*tf_task)(void *const *buffers, long begin, long end);
 struct tf_pool {
-  void (*run)(const tf_pool *pool, tf_task *task, void *const *buffers, long extent, long grain);
+  void (*run)(const tf_pool *pool, tf_task task, void *const *buffers, long extent, long grain);
 };
 
 enum {
@@ -38,7 +39,7 @@ static limited_pool pools[MAX_THREADS + 1];
 // The loop being run. Its fields are written by its owner while `open` is 0 and `active` is 0, and
 // read by a worker only between counting itself in `active` and out again, once it saw `open`.
 static struct {
-  tf_task *task;
+  tf_task task;
   void *const *buffers;
   long extent, chunk;
   atomic_long next;   // where the next chunk begins
@@ -161,7 +162,7 @@ static void wait_for_workers(void) {
   pthread_mutex_unlock(&mutex);
 }
 
-static void run_parallel(int threads, tf_task *task, void *const *buffers, long extent, long grain) {
+static void run_parallel(int threads, tf_task task, void *const *buffers, long extent, long grain) {
   long share = quotient_up(extent, (long)threads * CHUNKS_PER_THREAD);
   job.task = task;
   job.buffers = buffers;
@@ -178,7 +179,7 @@ static void run_parallel(int threads, tf_task *task, void *const *buffers, long 
   wait_for_workers();
 }
 
-static void run(const tf_pool *pool, tf_task *task, void *const *buffers, long extent, long grain) {
+static void run(const tf_pool *pool, tf_task task, void *const *buffers, long extent, long grain) {
   int threads = ((const limited_pool *)pool)->threads;
   grain = larger(grain, 1);
   if (extent <= 0) return;

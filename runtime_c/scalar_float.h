@@ -169,3 +169,13 @@ static inline real_t tf_logaddexp2_real(real_t a, real_t b) {
   if (difference <= 0) return b + log2_e * log1p_real(exp2_real(difference));
   return difference;
 }
+
+// 0 - x, for which gcc 12 takes -x where it knows that x is not -0: wrong for a converted integer 0.
+static inline real_t tf_zero_minus_real(real_t x) {
+  return x != 0 ? -x : 0;
+}
+
+// -x by its sign bit. gcc 12 makes -(a * b) - c of -fma(a, b, c): +0 instead of -0 where that is 0.
+static inline real_t tf_negative_real(real_t x) {
+  return tf_from_bits_real(tf_bits_real(x) ^ (bits_t)1 << (BITS - 1));
+}

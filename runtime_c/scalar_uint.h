@@ -1,5 +1,6 @@
 // Operations on unsigned integers, written for uint_t. tinyfuse pastes the functions that a program
 // uses, with uint8_t ... uint64_t for uint_t; BITS is the width. Division by zero gives zero.
+// Ones are counted in parallel: H. S. Warren, Hacker's Delight, 2003, 5-1.
 
 // 1 or 0.
 static inline uint_t tf_sign_uint(uint_t x) {

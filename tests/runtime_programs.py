@@ -9,13 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
-POOL = """\
-typedef struct tf_pool tf_pool;
-typedef void tf_task(void *const *buffers, long begin, long end);
-struct tf_pool {
-  void (*run)(const tf_pool *pool, tf_task *task, void *const *buffers, long extent, long grain);
-};
-"""
+POOL = (ROOT / "runtime_c" / "entry.h").read_text()
 
 TWICE = """\
 int twice(void *const *arrays, void *scratch, const void *pool) {

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from graphs import PlainNumerics
 
+from tests.graphs import PlainNumerics
 from tinyfuse.graph.interpreter import interpret
 from tinyfuse.graph.ir import Graph, Var
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.interpreter import interpret_stages
 from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.verifier import verify_stages
+from tinyfuse.testing.compare import difference
 
 
 def input_arrays(graph: Graph, seed: int = 7) -> list[np.ndarray]:
@@ -37,13 +38,5 @@ def checked_stages(graph: Graph) -> Stages:
     expected = interpret(graph, arrays, numerics)
     computed = interpret_stages(stages, arrays, numerics)
     for one, other in zip(expected, computed, strict=True):
-        assert (one.shape, one.dtype) == (other.shape, other.dtype)
-        assert _bits(one) == _bits(other)
+        assert difference(one, other) is None
     return stages
-
-
-def _bits(array: np.ndarray) -> bytes:
-    """The bytes of an array, with one NaN for all."""
-    if array.dtype.kind != "f":
-        return array.tobytes()
-    return np.where(np.isnan(array), array.dtype.type(np.nan), array).tobytes()

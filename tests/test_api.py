@@ -417,7 +417,7 @@ def test_captured_arrays_are_read_at_every_call(caplog):
 
 def test_a_jitted_function_inside_another_is_a_part_of_it():
     inner = tinyfuse.jit(lambda x: x * 2)
-    outer = tinyfuse.jit(lambda x: inner(x) + inner(y=1, x=x) if False else inner(x) + 1)
+    outer = tinyfuse.jit(lambda x: inner(x) + 1)
     assert equal(outer(X), X * 2 + 1)
     assert inner.cache_info().misses == 0
     assert len(outer.lower(X).kernels) == 1
@@ -483,3 +483,24 @@ def test_a_check_of_values_is_raised_after_the_call():
     assert equal(f(integers, integers), integers**integers)
     with pytest.raises(ValueError, match="Integers to negative integer powers are not allowed"):
         f(integers, -integers)
+
+
+def test_the_c_compiler_keeps_the_sign_of_a_zero_difference():
+    def differences(x, y):
+        return 0 - x.astype(np.float64), 0.0 - np.abs(y), -np.abs(y), np.float32(0) - np.abs(y)
+
+    x, y = np.zeros(5, np.int32), np.array([0.0, -0.0, 1, np.inf, -2], np.float32)
+    for result, expected in zip(tinyfuse.jit(differences)(x, y), differences(x, y), strict=True):
+        assert result.tobytes() == expected.tobytes()
+
+
+def test_the_c_compiler_keeps_the_sign_of_a_negated_product():
+    """A product starts from +0, so that these are all +0 before they are negated."""
+    pairs = [
+        (np.full((6, 1), -0.0, np.float32), np.ones((1, 70), np.float32)),
+        (np.array([[2.0, -4.0]]), np.array([[2.0], [1.0]])),
+    ]
+    for a, b in pairs:
+        assert np.signbit(tinyfuse.jit(lambda a, b: -(a @ b))(a, b)).all()
+        assert np.signbit(tinyfuse.jit(lambda a, b: -1 * (a @ b))(a, b)).all()
+        assert not np.signbit(tinyfuse.jit(lambda a, b: 0 - (a @ b))(a, b)).any()

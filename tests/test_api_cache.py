@@ -112,7 +112,7 @@ def test_each_compilation_is_logged_with_its_reason(caplog):
     ours = [message for message in caplog.messages if "float32[3, 4]" in message]
     first, reason, second = ours
     assert first.startswith("compile f(float32[3, 4], n=1): trace ")
-    assert first.endswith(" ms, 1 kernels")
+    assert first.endswith(" ms, 1 kernel")
     assert reason == (
         "recompile f(float32[3, 4], n=2): the nearest program is for (float32[3, 4], n=1); what "
         "differs: n: 2, was 1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import shlex
 import sys
 from pathlib import Path
 
@@ -93,7 +94,7 @@ def test_another_compiler(monkeypatch: pytest.MonkeyPatch):
         [Variant("fused C by zig", fused, ()), Variant("unfused C by zig", unfused)],
         lambda case: False,
     )
-    monkeypatch.setenv("CC", f"{sys.executable} -m ziglang cc")
+    monkeypatch.setenv("CC", shlex.join([sys.executable, "-m", "ziglang", "cc"]))
     assert find_compiler().kind == "zig"
     report = ladder.climb(cases)
     report.check()

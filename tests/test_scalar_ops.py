@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from tinyfuse.dtypes import BOOL, FLOATING, INT64, SUPPORTED
+from tinyfuse.emit.casts import cast_text
+from tinyfuse.emit.ctext import CText, type_text
 from tinyfuse.emit.prelude import prelude_text
-from tinyfuse.emit.scalar import CText, cast_text, op_text, type_text
+from tinyfuse.emit.scalar import op_text
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.runtime.build import build
 from tinyfuse.runtime.library import load

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from graphs import GraphBuilder, float32
 
+from tests.graphs import GraphBuilder, float32
 from tinyfuse.graph.ir import Graph
 from tinyfuse.stage.analysis import Kind, consumers, flops, kind
 from tinyfuse.stage.build import build_stages

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from graphs import GraphBuilder, float32
-from stage_checks import checked_stages
 
+from tests.graphs import GraphBuilder, float32
+from tests.stage_checks import checked_stages
 from tinyfuse.graph.ir import Graph, Literal
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.printer import stages_text

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from graphs import PlainNumerics
 
+from tests.graphs import PlainNumerics
 from tinyfuse.dtypes import FLOAT32, INT64
 from tinyfuse.stage.expr import Accumulator, Const, Expr, Index, IndexTest, Op, select
 from tinyfuse.stage.index import Axis, affine

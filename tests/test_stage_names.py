@@ -6,8 +6,8 @@ import keyword
 import subprocess
 
 import pytest
-from graphs import GraphBuilder
 
+from tests.graphs import GraphBuilder
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.names import RESERVED, AxisNames, Names, identifier
 

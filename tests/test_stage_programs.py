@@ -6,11 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from graphs import GraphBuilder, float32
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stage_checks import checked_stages
 
+from tests.graphs import GraphBuilder, float32
+from tests.stage_checks import checked_stages
 from tinyfuse.dtypes import SUPPORTED
 from tinyfuse.graph.ir import Graph, Literal, Var
 

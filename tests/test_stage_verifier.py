@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.graphs import GraphBuilder
 from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64, INT64
 from tinyfuse.errors import VerificationError
+from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.expr import Accumulator, Cast, Const, Expr, Index, IndexTest, Op, select
 from tinyfuse.stage.index import Axis, affine
 from tinyfuse.stage.ir import Order, Stage, Stages
@@ -66,7 +68,6 @@ def test_well_formed_stages_pass(stages):
 J = Axis("j", 8)
 S6 = Axis("k", 6)
 SIX = Stage("six", (S6,), FLOAT32, X[(S6,)])
-REVERSED = stage(X[(7 - ROW,)], name="reversed")
 
 FAULTS = [
     (
@@ -220,3 +221,10 @@ def test_a_condition_may_read_what_its_branches_may_not():
     condition = Op("less", (X[(ROW - 1,)], Const(ZERO)), BOOL)
     with pytest.raises(VerificationError, match="it reads x at i - 1"):
         verify_stages(program(stage(select(condition, Const(ZERO), Const(ZERO)))))
+
+
+def test_indices_that_intervals_say_nothing_about_are_looked_at():
+    g = GraphBuilder("total")
+    x = g.input("x", 70, 4)
+    whole = g.reduce("sum", g.reshape(x, 5, 7, 8), 0, 1, 2)
+    verify_stages(build_stages(g.graph(whole)))

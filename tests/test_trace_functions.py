@@ -398,3 +398,10 @@ def test_errors_of_the_user_pass() -> None:
     with pytest.raises(KeyError, match=r"\(2,\)"):
         trace_call(failing, np.ones(2))
     assert not issubclass(KeyError, TinyfuseError)
+
+
+@pytest.mark.parametrize("exponent", [-1, np.int32(-1), np.array([-1], np.int32)])
+def test_powers_of_nothing_refuse_no_exponent(exponent: Any) -> None:
+    for dtype in (np.bool_, np.int32):
+        check(lambda x: np.power(x, exponent), np.zeros((2, 0), dtype))
+    check(lambda x: x**exponent, np.zeros((2, 0), np.int32))

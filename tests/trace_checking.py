@@ -10,6 +10,7 @@ import numpy as np
 from tinyfuse import tree
 from tinyfuse.graph.interpreter import NumpyNumerics, interpret
 from tinyfuse.signature import with_aliases
+from tinyfuse.testing.compare import difference
 from tinyfuse.trace import ArgumentSpec, NeedsValue, Trace, trace
 
 
@@ -87,15 +88,7 @@ def assert_same(actual: Any, expected: Any) -> None:
     expected_leaves, expected_tree = tree.flatten(expected)
     assert actual_tree == expected_tree
     for a, b in zip(actual_leaves, expected_leaves, strict=True):
-        assert type(a) is type(b), (type(a), type(b))
-        if isinstance(b, (np.ndarray, np.generic, float)):
-            a, b = np.asarray(a), np.asarray(b)
-            assert (a.dtype, a.shape) == (b.dtype, b.shape)
-            np.testing.assert_array_equal(a, b)
-            nan = np.isnan(b) if b.dtype.kind == "f" else np.zeros(b.shape, bool)
-            assert np.array_equal(np.signbit(a[~nan]), np.signbit(b[~nan])) or b.dtype.kind != "f"
-        else:
-            assert a == b
+        assert difference(b, a) is None
 
 
 def check(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Trace:

@@ -278,14 +278,14 @@ def _built(lowered: Lowered) -> Entry | None:
 
 def log_compilation(compiled: Compiled) -> None:
     lowered = compiled.lowered
-    traced = lowered.traced
+    traced, count = lowered.traced, len(lowered.kernels)
     log.info(
-        "compile %s%s: trace %.1f ms, lower %.1f ms, C %d lines, build %.1f ms, %d kernels",
+        "compile %s%s: trace %.1f ms, lower %.1f ms, C %d lines, build %.1f ms, %s",
         traced.name,
         traced.signature,
         traced.seconds * 1e3,
         lowered.seconds * 1e3,
         lowered.module.text.count("\n"),
         compiled.seconds * 1e3,
-        len(lowered.kernels),
+        "1 kernel" if count == 1 else f"{count} kernels",
     )

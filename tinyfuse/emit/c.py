@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinyfuse.dtypes import BOOL
-from tinyfuse.emit.comments import kernel_comment
+from tinyfuse.emit.comments import entry_comment, kernel_comment
+from tinyfuse.emit.ctext import type_text
 from tinyfuse.emit.expression import Expressions
 from tinyfuse.emit.prelude import prelude_text, runtime_c, uses_library
-from tinyfuse.emit.scalar import type_text
 from tinyfuse.loops.ir import (
     Alloc,
     Block,
@@ -22,9 +22,11 @@ from tinyfuse.loops.ir import (
     Scope,
     Statement,
     Store,
+    walk_statements,
 )
 from tinyfuse.loops.names import local_names
-from tinyfuse.stage.expr import Expr, Load, Op
+from tinyfuse.loops.rewrite import values_of
+from tinyfuse.stage.expr import Expr, Load, Op, walk
 
 _UPDATES = {"add": "+=", "multiply": "*="}  # where C's meaning is numpy's, but for bool
 
@@ -69,12 +71,22 @@ def _entry_types(shared: bool) -> str:
 
 
 def _functions(loops: Loops, used: dict[str, None]) -> Iterator[str]:
-    tasks = _task_names(loops)
+    tasks, fused = _task_names(loops), _has_fma(loops)
     for kernel in loops.kernels:
-        yield _KernelText(kernel, used).function()
+        yield _KernelText(kernel, used, fused).function()
         if kernel.parallel:
             yield _task(kernel, tasks[kernel])
     yield _entry(loops, tasks, used)
+
+
+def _has_fma(loops: Loops) -> bool:
+    return any(
+        isinstance(node, Op) and node.name == "fma"
+        for kernel in loops.kernels
+        for statement in walk_statements(kernel.body)
+        for value in values_of(statement)
+        for node in walk(value)
+    )
 
 
 def _task_names(loops: Loops) -> dict[Kernel, str]:
@@ -126,7 +138,8 @@ def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None]) -> 
     ]
     ignored = "".join(f"  (void){name};\n" for name in unused)
     head = f"int {loops.name}(void *const *arrays, void *scratch, const tf_pool *pool)"
-    return f"{head} {{\n{ignored}{body}  return 0;\n}}"
+    comment = "\n".join(entry_comment(loops))
+    return f"{comment}\n{head} {{\n{ignored}{body}  return 0;\n}}"
 
 
 def _call(kernel: Kernel, task: str) -> str:
@@ -140,10 +153,10 @@ def _call(kernel: Kernel, task: str) -> str:
 class _KernelText:
     """The function of one kernel."""
 
-    def __init__(self, kernel: Kernel, used: dict[str, None]):
+    def __init__(self, kernel: Kernel, used: dict[str, None], fused: bool):
         self.kernel, self.used = kernel, used
         self.locals = local_names(kernel)
-        self.expressions = Expressions(self.locals, used)
+        self.expressions = Expressions(self.locals, used, fused)
 
     def function(self) -> str:
         names = [self.parameter(buffer) for buffer in self.kernel.parameters]

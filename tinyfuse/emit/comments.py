@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tinyfuse.loops.ir import Kernel
-
-KIB = 1024
+from tinyfuse.loops.ir import Kernel, Loops
+from tinyfuse.machine import KIB
 
 
 def kernel_comment(kernel: Kernel) -> list[str]:
@@ -17,6 +16,16 @@ def kernel_comment(kernel: Kernel) -> list[str]:
         f" writes {size_text(spent.bytes_written)}, {count_text(spent.flops)}"
     )
     return [f"// {line}".rstrip() for line in (*lines, summary)]
+
+
+def entry_comment(loops: Loops) -> list[str]:
+    """What the entry takes: the arrays in their order, and how much scratch memory."""
+    arrays = [f"{buffer.name} {buffer.dtype.name}[{buffer.size}]" for buffer in loops.inputs]
+    results = [f"{buffer.name} {buffer.dtype.name}[{buffer.size}]" for buffer in loops.outputs]
+    return [
+        f"// arrays: {', '.join(arrays) or 'none'}; then the results: {', '.join(results)}",
+        f"// scratch: {loops.scratch_bytes} bytes; returns 0",
+    ]
 
 
 def safe(line: str) -> str:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tinyfuse.emit.scalar import CText, Precedence, cast_text, const_text, enclosed, op_text
+from tinyfuse.emit.casts import cast_text
+from tinyfuse.emit.ctext import CText, Precedence, const_text, enclosed
+from tinyfuse.emit.scalar import op_text
 from tinyfuse.loops.ir import Buffer, Local, Scope
 from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, index_text
 
 
 class Expressions:
-    """Writes expressions; `used` collects what they need of the prelude."""
+    """Writes expressions; `used` collects what they need of the prelude.
 
-    def __init__(self, local_names: Mapping[Local, str], used: dict[str, None]):
-        self.local_names, self.used = local_names, used
+    fused: whether the program has fused multiply-adds, whose negation gcc gets wrong.
+    """
+
+    def __init__(self, local_names: Mapping[Local, str], used: dict[str, None], fused: bool):
+        self.local_names, self.used, self.fused = local_names, used, fused
 
     def text(self, root: Expr) -> CText:
         done: dict[int, CText] = {}
@@ -33,6 +38,10 @@ class Expressions:
 
     def _node(self, node: Expr, done: Mapping[int, CText]) -> CText:
         if isinstance(node, Op):
+            negated = _negated(node) if self.fused else None
+            if negated is not None:
+                operand = done[id(negated)]
+                return op_text("negative_by_bit", [operand], [node.dtype], node.dtype, self.used)
             operands = [done[id(operand)] for operand in node.operands]
             dtypes = [operand.dtype for operand in node.operands]
             return op_text(node.name, operands, dtypes, node.dtype, self.used)
@@ -49,6 +58,21 @@ class Expressions:
             return index_c(node.index)
         assert isinstance(node, IndexTest)
         return test_c(node)
+
+
+def _negated(node: Op) -> Expr | None:
+    """What a floating-point operation only changes the sign of, as C compilers see it."""
+    if node.dtype.kind != "f":
+        return None
+    if node.name == "negative":
+        return node.operands[0]
+    if node.name in ("multiply", "divide"):
+        first, second = node.operands
+        if isinstance(second, Const) and second.value == -1:
+            return first
+        if node.name == "multiply" and isinstance(first, Const) and first.value == -1:
+            return second
+    return None
 
 
 def index_c(index: Affine) -> CText:

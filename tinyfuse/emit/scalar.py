@@ -11,15 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyfuse.emit.casts import cast_text
-from tinyfuse.emit.ctext import (
-    C_TYPES,
-    CText,
-    Precedence,
-    const_text,
-    enclosed,
-    type_text,
-)
+from tinyfuse.emit.ctext import CText, Precedence
 from tinyfuse.emit.forms import (
     Form,
     Operation,
@@ -32,6 +24,7 @@ from tinyfuse.emit.forms import (
     comparison,
     constant,
     equal,
+    float_subtract,
     identity,
     infix,
     integer_fma,
@@ -50,17 +43,6 @@ from tinyfuse.emit.forms import (
     zero,
 )
 
-__all__ = [
-    "C_TYPES",
-    "CText",
-    "Precedence",
-    "cast_text",
-    "const_text",
-    "enclosed",
-    "op_text",
-    "type_text",
-]
-
 
 def op_text(
     name: str,
@@ -71,8 +53,8 @@ def op_text(
 ) -> CText:
     """The operation `name` on operands of `dtypes`, with a result of `dtype`.
 
-    `name` is a row of `SCALAR_OPS`, or `fma`; the dtypes are those of a loop of numpy's ufunc.
-    A select evaluates only what it chooses.
+    `name` is a row of `SCALAR_OPS`, `fma`, or `negative_by_bit` (see the prelude); the dtypes are
+    those of a loop of numpy's ufunc. A select evaluates only what it chooses.
     """
     return _FORMS[name][dtypes[-1].kind](Operation(name, operands, dtypes, dtype, used))
 
@@ -124,11 +106,12 @@ _LIBRARY = {
 
 _FORMS: dict[str, Row] = {
     "add": _numbers(add) | _bools(bitwise_or),
-    "subtract": _numbers(infix("-", _ADDITIVE)),
+    "subtract": _integers(infix("-", _ADDITIVE)) | _floats(float_subtract),
     "multiply": _numbers(multiply) | _bools(bitwise_and),
     "divide": _floats(infix("/", _MULTIPLICATIVE)),
     "fma": _integers(integer_fma) | _bools(bool_fma) | _floats(library("__builtin_fma")),
     "negative": _numbers(prefix("-")),
+    "negative_by_bit": _integers(prefix("-")) | _floats(prelude("negative")),
     "positive": _numbers(identity),
     "conjugate": _numbers(identity),
     "absolute": _all(identity) | {"i": prelude("absolute"), "f": library("__builtin_fabs")},

@@ -16,13 +16,10 @@ Array = Any  # np.ndarray, or np.generic where numpy gives a scalar
 
 
 class Numerics(Protocol):
-    """How the interpreters compute. `scalar`, `fma` and `cast` take arrays that broadcast."""
+    """How graphs are computed. `scalar` and `cast` take arrays that broadcast."""
 
     def scalar(self, op_name: str, operands: Sequence[Array], dtype: np.dtype) -> Array:
         """A row of `SCALAR_OPS` on each element; `dtype` is the result's."""
-
-    def fma(self, a: Array, b: Array, c: Array) -> Array:
-        """a * b + c of one dtype: rounded once; integers wrap; of bool, `a & b | c`."""
 
     def cast(self, x: Array, dtype: np.dtype) -> Array:
         """`x.astype(dtype)`."""
@@ -39,9 +36,6 @@ class NumpyNumerics:
 
     def scalar(self, op_name: str, operands: Sequence[Array], dtype: np.dtype) -> Array:
         return SCALAR_OPS[op_name].evaluate(*operands)
-
-    def fma(self, a: Array, b: Array, c: Array) -> Array:
-        return np.add(np.multiply(a, b), c)
 
     def cast(self, x: Array, dtype: np.dtype) -> Array:
         return x.astype(dtype)

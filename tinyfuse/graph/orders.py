@@ -16,7 +16,8 @@ results of the chains by the same operation. With n the number of elements and k
   combined pairwise.
 
 Pairwise: the neighbours (0, 1), (2, 3), … are combined, then the results in the same way, until
-one is left; an odd last one goes to the next round unchanged.
+one is left; an odd last one goes to the next round unchanged. (Pairwise summation: N. J. Higham,
+The accuracy of floating point summation, 1993.)
 
 Which order, where only axes of a size other than 1 count:
 

@@ -70,7 +70,7 @@ def _atom_text(atom: Atom, names: dict[Var, str]) -> str:
 
 
 def _operation_text(eqn: Eqn) -> str:
-    write = PARAMETERS.get(eqn.primitive)
+    write = OPERATION_TEXTS.get(eqn.primitive)
     return write(eqn) if write else eqn.primitive.name
 
 
@@ -96,7 +96,8 @@ def _letters(labels: Iterable[int]) -> dict[int, str]:
     return {label: alphabet[at] if at < len(alphabet) else f"({at})" for at, label in distinct}
 
 
-PARAMETERS: dict[Primitive, Callable[[Eqn], str]] = {
+# How operations are written that say more than their primitive.
+OPERATION_TEXTS: dict[Primitive, Callable[[Eqn], str]] = {
     p.elementwise: lambda eqn: str(eqn.params["op"]),
     p.transpose: _with("axes"),
     p.slice_: _with("starts", "steps"),

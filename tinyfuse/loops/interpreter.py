@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyfuse.graph.numerics import Numerics
+from tinyfuse.graph.numerics import OrderedNumerics
 from tinyfuse.loops.ir import Alloc, Block, Buffer, For, If, Let, Local, Loops, Statement
 from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op
-from tinyfuse.stage.index import Affine, Axis, Quotient
+from tinyfuse.stage.index import Affine, Axis, Quotient, Term
 
 
 def interpret_loops(
-    loops: Loops, arrays: Sequence[np.ndarray], numerics: Numerics
+    loops: Loops, arrays: Sequence[np.ndarray], numerics: OrderedNumerics
 ) -> list[np.ndarray]:
     """The outputs, flat, of a program on its inputs.
 
@@ -39,7 +39,7 @@ def undefined(buffer: Buffer) -> np.ndarray:
 
 
 class _Run:
-    def __init__(self, memory: dict[Buffer, np.ndarray], numerics: Numerics):
+    def __init__(self, memory: dict[Buffer, np.ndarray], numerics: OrderedNumerics):
         self.memory, self.numerics = memory, numerics
         self.counters: dict[str, int] = {}
         self.locals: dict[Local, np.generic] = {}
@@ -113,9 +113,8 @@ class _Run:
             total += coefficient * self.term(term)
         return total
 
-    def term(self, term: object) -> int:
+    def term(self, term: Term) -> int:
         if isinstance(term, Axis):
             return self.counters[term.name]
-        inner = self.index(term.index)  # type: ignore[attr-defined]
-        divisor = term.divisor  # type: ignore[attr-defined]
-        return inner // divisor if isinstance(term, Quotient) else inner % divisor
+        inner = self.index(term.index)
+        return inner // term.divisor if isinstance(term, Quotient) else inner % term.divisor

@@ -26,6 +26,8 @@ class Scope(Enum):
 
 
 class LoopKind(Enum):
+    """How the steps of a loop run. All but PARALLEL ones run in order."""
+
     SERIAL = "serial"
     PARALLEL = "parallel"
     VECTOR = "vector"

@@ -47,7 +47,8 @@ def loops_text(loops: Loops) -> str:
 
 def kernel_lines(kernel: Kernel) -> list[str]:
     """One kernel: the stages it computes, then its statements."""
-    grain = f", at least {kernel.grain} steps to a thread" if kernel.parallel else ""
+    steps = "1 step" if kernel.grain == 1 else f"{kernel.grain} steps"
+    grain = f", at least {steps} to a thread" if kernel.parallel else ""
     head = f"kernel {kernel.name} computes {', '.join(kernel.stages)}{grain}"
     return [head, *_Lines(kernel).block(kernel.body)]
 

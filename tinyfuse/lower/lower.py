@@ -10,6 +10,7 @@ there, so that the test is decided in each part; where the loop is further out, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
@@ -47,7 +48,11 @@ Leaf = Callable[[Ranges], list[Statement]]
 
 
 def lower(schedule: Schedule, machine: Machine) -> Loops:
-    """The loop nests of a scheduled program, one kernel for each stage computed at the root."""
+    """The loop nests of a scheduled program, one kernel for each stage computed at the root.
+
+    Raises ScheduleError where what a stage computed inside another one needs is no constant
+    region, or too large for a thread's stack.
+    """
     return _Lowering(schedule, machine).program()
 
 
@@ -100,10 +105,7 @@ class _Lowering:
 
     def _store_region(self, stage: Stage, scope: Scope, region: Ranges) -> Buffer:
         extents = tuple(region[axis].extent for axis in stage.axes)
-        size = 1
-        for extent in extents:
-            size *= extent
-        buffer = Buffer(stage.name, stage.dtype, size, scope)
+        buffer = Buffer(stage.name, stage.dtype, prod(extents), scope)
         self.storage[stage] = Storage(buffer, tuple(region[a].base for a in stage.axes), extents)
         return buffer
 
@@ -405,10 +407,7 @@ class _Lowering:
 
 
 def _size(stage: Stage) -> int:
-    size = 1
-    for extent in stage.shape:
-        size *= extent
-    return size
+    return prod(stage.shape)
 
 
 def _rounds(order: Order, length: int) -> list[tuple[int, int, int]]:

@@ -17,7 +17,7 @@ from tinyfuse.stage.expr import (
     IndexTest,
     Load,
     Op,
-    decide,
+    fold,
     rewrite,
     substitute,
     walk,
@@ -138,7 +138,7 @@ class Point:
             known = results.get((node.source, node.indices))
             return self.address(node) if known is None else known
 
-        return rewrite(body, leaf, decide)
+        return rewrite(body, leaf, fold)
 
     def _bound(self, stage: Stage, value: Expr, uses: int) -> Expr:
         """The value, or a local for it: the user's names stay, what is shared is computed once."""

@@ -237,12 +237,15 @@ def directory() -> Path:
 
 def _chosen(path: Path) -> Path:
     try:
-        return private(path)
+        private(path)
     except OSError as error:
         raise CacheError(
             f"TINYFUSE_CACHE_DIR={str(path)!r} is no directory and cannot be made one: "
             f"{error.strerror}"
         ) from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise CacheError(f"TINYFUSE_CACHE_DIR={str(path)!r} cannot be written")
+    return path
 
 
 def usual_directory() -> Path | None:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One stage's fate. action: "inline", "store", or "compute_at" with the loop's name."""
+    """What became of a stage. consumers: the stages that read it.
+
+    action: "inline", "store", or "compute_at" (inside its only reader).
+    """
 
     producer: str
     consumers: tuple[str, ...]

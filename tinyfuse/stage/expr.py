@@ -205,6 +205,23 @@ def decide(node: Expr) -> Expr:
     return node
 
 
+def fold(node: Expr) -> Expr:
+    """`decide`, and the constant that a conversion of a constant is, where all agree on it."""
+    if isinstance(node, Cast):
+        value = constant(node.operand)
+        if value is not None and (node.dtype.kind == "f" or value.dtype.kind != "f"):
+            with np.errstate(over="ignore"):
+                return Const(value.astype(node.dtype))
+    return decide(node)
+
+
+def constant(node: Expr) -> np.generic | None:
+    """The value of an expression that is a constant or a constant index."""
+    if isinstance(node, Index) and node.index.is_constant:
+        return np.int64(node.index.constant)
+    return node.value if isinstance(node, Const) else None
+
+
 def decided(condition: Expr) -> bool | None:
     """The value of a condition where index intervals settle it, else None."""
     if isinstance(condition, IndexTest):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.graph.numerics import Array, Numerics, halving, pairwise
+from tinyfuse.graph.numerics import Array, OrderedNumerics, halving, pairwise
 from tinyfuse.stage.expr import (
     Accumulator,
     Cast,
@@ -27,7 +27,7 @@ Grid = Mapping[Axis, Array]
 
 
 def interpret_stages(
-    stages: Stages, arrays: Sequence[np.ndarray], numerics: Numerics
+    stages: Stages, arrays: Sequence[np.ndarray], numerics: OrderedNumerics
 ) -> list[np.ndarray]:
     """The outputs of a program, for one array of the right type for each of its inputs."""
     known: dict[Stage, np.ndarray] = dict(zip(stages.inputs, arrays, strict=True))
@@ -38,7 +38,7 @@ def interpret_stages(
 
 
 class _StageRun:
-    def __init__(self, stage: Stage, known: Mapping[Stage, np.ndarray], numerics: Numerics):
+    def __init__(self, stage: Stage, known: Mapping[Stage, np.ndarray], numerics: OrderedNumerics):
         assert stage.body is not None
         self.stage, self.known, self.numerics = stage, known, numerics
 
@@ -51,7 +51,7 @@ class _StageRun:
         elif stage.reduce_axes:
             value = COMBINED[stage.order](self)
         else:
-            value = self.body(_grid(stage.axes))
+            value = self.body(index_grid(stage.axes))
         value = np.array(np.broadcast_to(value, stage.shape))
         assert value.dtype == stage.dtype, f"{stage.name} is {value.dtype}, not {stage.dtype}"
         return value
@@ -59,9 +59,9 @@ class _StageRun:
     def scattered(self, scatter: Scatter) -> Array:
         """The start, with elements put in one position of the reduce axes after the other."""
         stage = self.stage
-        start = self.evaluated(scatter.start, _grid(stage.axes))
+        start = self.evaluated(scatter.start, index_grid(stage.axes))
         result = np.array(np.broadcast_to(start, stage.shape))
-        kept = _grid(stage.updated_axes)
+        kept = index_grid(stage.updated_axes)
         for position in np.ndindex(*[axis.extent for axis in stage.reduce_axes]):
             grid = {**kept, **dict(zip(stage.reduce_axes, position, strict=True))}
             place = tuple([int(self.evaluated(target, grid)) for target in scatter.targets])
@@ -69,7 +69,7 @@ class _StageRun:
         return result
 
     def serial(self) -> Array:
-        stage, grid = self.stage, _grid(self.stage.axes)
+        stage, grid = self.stage, index_grid(self.stage.axes)
         so_far: Array = np.full(stage.shape, stage.init)
         for position in np.ndindex(*[axis.extent for axis in stage.reduce_axes]):
             so_far = self.body(
@@ -84,7 +84,7 @@ class _StageRun:
         load = body.operands[1]
         assert isinstance(load, Load)
         axes = self.stage.reduce_axes + self.stage.axes
-        terms = np.broadcast_to(self.load(load, _grid(axes)), [axis.extent for axis in axes])
+        terms = np.broadcast_to(self.load(load, index_grid(axes)), [axis.extent for axis in axes])
         return combine_all(terms, lambda a, b: self.numerics.scalar(body.name, [a, b], body.dtype))
 
     def body(self, grid: Grid, so_far: Array | None = None) -> Array:
@@ -108,10 +108,8 @@ class _StageRun:
                 return so_far
             case Index(index):
                 return np.int64(index_values(index, grid))
-            case IndexTest(index, low, high):
-                position = index_values(index, grid)
-                above = True if low is None else position >= low
-                return np.logical_and(above, True if high is None else position < high)
+            case IndexTest():
+                return test_values(node, grid)
             case Cast(operand, dtype):
                 return self.numerics.cast(values[id(operand)], dtype)
             case Op(name, operands, dtype):
@@ -139,7 +137,8 @@ COMBINED: dict[Order, Callable[[_StageRun], Array]] = {
 }
 
 
-def _grid(axes: Sequence[Axis]) -> Grid:
+def index_grid(axes: Sequence[Axis]) -> Grid:
+    """The positions along each axis, in a shape that broadcasts against the others'."""
     ranges = np.ogrid[tuple([slice(a.start, a.start + a.extent) for a in axes])] if axes else []
     return dict(zip(axes, ranges, strict=True))
 
@@ -155,3 +154,10 @@ def index_values(index: Affine, grid: Grid) -> Array:
         part = inner // term.divisor if isinstance(term, Quotient) else inner % term.divisor
         total = total + part * coefficient
     return total
+
+
+def test_values(test: IndexTest, grid: Grid) -> Array:
+    """Whether a condition on an index holds, at all points of a grid."""
+    values = index_values(test.index, grid)
+    above = True if test.low is None else values >= test.low
+    return np.logical_and(above, True if test.high is None else values < test.high)

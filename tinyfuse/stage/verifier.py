@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import prod
+from typing import Any
+
 import numpy as np
 
 from tinyfuse.dtypes import INT64, is_supported
@@ -9,8 +12,9 @@ from tinyfuse.errors import VerificationError
 from tinyfuse.graph.shapes import result_dtype
 from tinyfuse.stage.analysis import consumers
 from tinyfuse.stage.bounds import Facts
-from tinyfuse.stage.expr import Accumulator, Expr, Load, Op, walk
+from tinyfuse.stage.expr import Accumulator, Expr, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, index_text
+from tinyfuse.stage.interpreter import Grid, index_grid, index_values, test_values
 from tinyfuse.stage.ir import Order, Scatter, Stage, Stages
 from tinyfuse.stage.names import RESERVED, identifier
 
@@ -180,32 +184,63 @@ def _check_tree(
     _require(halves, stage, f"{axes[0].extent} elements are not halved to one")
 
 
+# (condition, whether it holds) for each select around a node
+Path = tuple[tuple[Expr, bool], ...]
+# Points of a domain up to which indices are looked at one by one where intervals prove nothing.
+LOOKED_AT = 1 << 20
+
+
 def _check_bounds(stage: Stage, body: Expr) -> None:
     """Every load within its source, where the selects around it choose it."""
-    pending: list[tuple[Expr, Facts]] = [(body, Facts())]
+    pending: list[tuple[Expr, Facts, Path]] = [(body, Facts(), ())]
     seen: dict[tuple[int, int], Facts] = {}
     while pending:
-        node, facts = pending.pop()
+        node, facts, path = pending.pop()
         if (id(node), id(facts)) in seen or facts.contradictory:
             continue
         seen[id(node), id(facts)] = facts
         if isinstance(node, Load):
-            _check_inside(stage, node, facts)
+            _check_inside(stage, node, facts, path)
         elif isinstance(node, Op) and node.name == "select":
             condition, chosen, other = node.operands
             pending += [
-                (condition, facts),
-                (chosen, facts.where(condition, True)),
-                (other, facts.where(condition, False)),
+                (condition, facts, path),
+                (chosen, facts.where(condition, True), (*path, (condition, True))),
+                (other, facts.where(condition, False), (*path, (condition, False))),
             ]
         else:
-            pending += [(operand, facts) for operand in node.parts]
+            pending += [(operand, facts, path) for operand in node.parts]
 
 
-def _check_inside(stage: Stage, load: Load, facts: Facts) -> None:
+def _check_inside(stage: Stage, load: Load, facts: Facts, path: Path) -> None:
     extents = load.source.shape[len(load.data) :]
     for index, extent in zip(load.indices, extents, strict=True):
         low, high = facts.interval(index)
-        if low < 0 or high >= extent:
+        if (low < 0 or high >= extent) and not _stays_inside(stage, index, extent, path):
             place = f"{index_text(index)}, {low} … {high}"
             raise _MalformedError(stage, f"it reads {load.source.name} at {place}: beyond {extent}")
+
+
+def _stays_inside(stage: Stage, index: Affine, extent: int, path: Path) -> bool:
+    """The same, by looking at each point of a small domain."""
+    axes = (*stage.axes, *stage.reduce_axes)
+    if prod([axis.extent for axis in axes]) > LOOKED_AT:
+        return False
+    grid = index_grid(axes)
+    values = index_values(index, grid)
+    outside = (values < 0) | (values >= extent)
+    for condition, holds in path:
+        known = _truth(condition, grid)
+        if known is not None:
+            outside = outside & (known == holds)
+    return not np.any(outside)
+
+
+def _truth(condition: Expr, grid: Grid) -> Any:
+    """Where a condition on indices holds; None where it is about values."""
+    if isinstance(condition, IndexTest):
+        return test_values(condition, grid)
+    if isinstance(condition, Op) and condition.name == "logical_and":
+        first, second = (_truth(part, grid) for part in condition.operands)
+        return None if first is None or second is None else np.logical_and(first, second)
+    return None

@@ -11,6 +11,13 @@ thousands.
 
 from __future__ import annotations
 
+try:
+    import hypothesis  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "tinyfuse.testing needs hypothesis: pip install 'tinyfuse[testing]'", name="hypothesis"
+    ) from error
+
 from tinyfuse.testing.case import Case, program_case
 from tinyfuse.testing.compare import difference, ulps
 from tinyfuse.testing.equivalence import ArraySpec, check_equivalence

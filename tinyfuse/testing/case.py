@@ -166,6 +166,7 @@ class Case:
 
 
 def program_case(program: Program) -> Case:
+    """A random program with its arguments."""
     return Case(
         program.function,
         tuple(program.arguments.values()),

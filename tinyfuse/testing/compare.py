@@ -65,7 +65,10 @@ def _article(value: Any) -> str:
 
 
 def ulps(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
-    """Distance of floats in units in the last place; 0 where both are NaN, huge where one is."""
+    """Distance of floats in units in the last place; 0 where both are NaN, huge where one is.
+
+    For arrays of one dtype; unsigned integers of its width, in the shape they broadcast to.
+    """
     steps = [_ordinal(np.asarray(value)) for value in (expected, actual)]
     distance = np.where(steps[0] > steps[1], steps[0] - steps[1], steps[1] - steps[0])
     nan = np.isnan(expected), np.isnan(actual)

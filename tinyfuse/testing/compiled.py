@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse.emit.c import emit_c_many
+from tinyfuse.emit.prelude import runtime_c
 from tinyfuse.loops.ir import Buffer, Loops
 from tinyfuse.runtime.build import build
 from tinyfuse.runtime.declarations import ffi
@@ -21,19 +22,20 @@ PATTERN = 0xA5
 
 # Threads that take turns: every parallel loop is cut into pieces however short it is, and the last
 # piece runs first, so that whatever one piece needs of another is missing.
-SPLITTING_POOL = """\
-typedef struct tf_pool tf_pool;
-typedef void task_t(void *const *buffers, long begin, long end);
-
-struct tf_pool {
-    void (*run)(const tf_pool *pool, task_t *task, void *const *buffers, long extent, long grain);
+SPLITTING_POOL = (
+    (runtime_c() / "entry.h").read_text()
+    + """
+struct splitting_pool {
+    tf_pool pool;
     long pieces;
 };
 
-static void run(const tf_pool *pool, task_t *task, void *const *buffers, long extent, long grain)
+static void run(const tf_pool *pool, tf_task task, void *const *buffers, long extent, long grain)
 {
-    for (long piece = pool->pieces; piece-- > 0;) {
-        long begin = extent * piece / pool->pieces, end = extent * (piece + 1) / pool->pieces;
+    long pieces = ((const struct splitting_pool *)pool)->pieces;
+    (void)grain;
+    for (long piece = pieces; piece-- > 0;) {
+        long begin = extent * piece / pieces, end = extent * (piece + 1) / pieces;
         if (begin < end)
             task(buffers, begin, end);
     }
@@ -41,12 +43,13 @@ static void run(const tf_pool *pool, task_t *task, void *const *buffers, long ex
 
 const tf_pool *splitting_pool(int pieces)
 {
-    static tf_pool pools[17];
-    pools[pieces].run = run;
+    static struct splitting_pool pools[17];
+    pools[pieces].pool.run = run;
     pools[pieces].pieces = pieces;
-    return &pools[pieces];
+    return &pools[pieces].pool;
 }
 """
+)
 
 
 @cache

@@ -204,7 +204,8 @@ def product(scope: Scope) -> Expression:
     x = scope.array(_has_axes)
     shape = scope.values[x].shape
     y = scope.array(lambda value: value.ndim > 0 and value.shape[-2:][0] == shape[-1])
-    if scope.values[x].dtype != scope.values[y].dtype:
+    dtypes = {scope.values[x].dtype, scope.values[y].dtype}
+    if len(dtypes) > 1 and any(dtype.kind == "f" for dtype in dtypes):
         scope.compose()  # numpy converts into a layout of its own, and BLAS sums by the layout
     if scope.choices.below(3) == 0:
         return operator("{0} @ {1}", x, y, by_layout=True)

@@ -218,12 +218,17 @@ def _power(values: list[Any], loop: Loop) -> Tracer | None:
     if type(exponent) in (int, float, Literal):
         if type(value) is int and loop.operands[1].kind in "iu":
             value = loop.operands[1].type(value)  # OverflowError for -1 as uint8
-        if loop.operands[1].kind in "iu" and value < 0:
+        if loop.operands[1].kind in "iu" and value < 0 and not _is_empty(base):
             raise errors.NegativePowerError(NEGATIVE_POWER)
         return _constant_power(base, value, loop) if type(base) not in NUMBERS else None
-    if loop.operands[1].kind == "i" and exponent.dtype.kind == "i":
+    if loop.operands[1].kind == "i" and exponent.dtype.kind == "i" and not _is_empty(base):
         _check_exponents(exponent)
     return None
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether an operand has no elements: numpy then computes, and refuses, nothing."""
+    return 0 in getattr(value, "shape", ())
 
 
 _SHORTCUTS = {-1.0: "reciprocal", 0.5: "sqrt", 1.0: "positive", 2.0: "square"}

@@ -53,6 +53,8 @@ static void any_negative_out_1(const double *restrict x, bool8_t *restrict out_1
   out_1[0] = out_1_lanes[0];
 }
 
+// arrays: x float64[630]; then the results: out bool[7], out_1 bool[1]
+// scratch: 0 bytes; returns 0
 int any_negative(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)scratch;
   (void)pool;

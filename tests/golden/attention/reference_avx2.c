@@ -99,6 +99,8 @@ static void attention_out(const float *restrict divide, const float *restrict va
   }
 }
 
+// arrays: query float32[48], key float32[80], value float32[40]; then the results: out float32[24]
+// scratch: 768 bytes; returns 0
 int attention(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
   float *query = arrays[0];

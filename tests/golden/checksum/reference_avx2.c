@@ -50,6 +50,8 @@ static void checksum_out_1(const uint32_t *restrict mixed, uint64_t *restrict ou
   out_1[0] = out_1_acc;
 }
 
+// arrays: words uint32[40]; then the results: out uint8[40], out_1 uint64[1]
+// scratch: 192 bytes; returns 0
 int checksum(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
   uint32_t *words = arrays[0];

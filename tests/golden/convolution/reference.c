@@ -28,6 +28,8 @@ static void convolution_out(const float *restrict pad, const float *restrict ker
     }
 }
 
+// arrays: image float32[54], kernel float32[9]; then the results: out float32[54]
+// scratch: 384 bytes; returns 0
 int convolution(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
   float *image = arrays[0];

@@ -78,6 +78,8 @@ static void cosine_out(const double *restrict matmul, const double *restrict sum
   out[0] = matmul[0] / __builtin_sqrt(sum[0] * sum_1[0]);
 }
 
+// arrays: x float64[100], y float64[100]; then the results: out float64[1]
+// scratch: 192 bytes; returns 0
 int cosine(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
   double *x = arrays[0];

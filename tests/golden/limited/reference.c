@@ -18,6 +18,8 @@ static void limited_out(const int32_t *restrict x, const int32_t *restrict low, 
   }
 }
 
+// arrays: x int32[12], low int32[3], high int32[8]; then the results: out int32[24]
+// scratch: 0 bytes; returns 0
 int limited(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)scratch;
   (void)pool;

@@ -67,6 +67,8 @@ static void moments_variance(const double *restrict sum_1, double *restrict vari
     variance[i] = sum_1[i] / 130.0;
 }
 
+// arrays: x float64[390]; then the results: mean float64[3], variance float64[3]
+// scratch: 128 bytes; returns 0
 int moments(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
   double *x = arrays[0];

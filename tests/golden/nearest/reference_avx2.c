@@ -73,6 +73,8 @@ static void nearest_out(const float *restrict squares, const float *restrict out
   }
 }
 
+// arrays: points float32[18], centres float32[12]; then the results: out int64[6]
+// scratch: 192 bytes; returns 0
 int nearest(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
   float *points = arrays[0];

@@ -8,6 +8,8 @@ static void outer_difference_out(const double *restrict x, const double *restric
       out[9 * i + j] = __builtin_fabs(x[i] - y[j]);
 }
 
+// arrays: x float64[6], y float64[9]; then the results: out float64[54]
+// scratch: 0 bytes; returns 0
 int outer_difference(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)scratch;
   (void)pool;

@@ -73,6 +73,8 @@ static void quantize_out(const float *restrict x, const float *restrict scale, i
     out[i] = (int8_t)tf_int32_float(__builtin_rintf(x[i] / scale[0]));
 }
 
+// arrays: x float32[132]; then the results: out int8[132], scale float32[1]
+// scratch: 64 bytes; returns 0
 int quantize(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
   float *x = arrays[0];

@@ -68,6 +68,8 @@ static void rebound_x_2(const float *restrict x_1, const float *restrict max, fl
     x_2[i] = x_1[i] / max[0];
 }
 
+// arrays: x float32[50]; then the results: x_2 float32[50]
+// scratch: 320 bytes; returns 0
 int rebound(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
   float *x = arrays[0];

@@ -18,6 +18,8 @@ static void running_pairs_out(const int16_t *restrict x, int16_t *restrict out) 
     out[i] = (int16_t)(x[2 * i + 1] + x[2 * i]);
 }
 
+// arrays: x int16[11]; then the results: out int16[5], out_1 int16[22]
+// scratch: 0 bytes; returns 0
 int running_pairs(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)scratch;
   (void)pool;

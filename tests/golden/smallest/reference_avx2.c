@@ -6,6 +6,8 @@ static void smallest_out(const float *restrict x, float *restrict out) {
   out[0] = x[0] + x[8];
 }
 
+// arrays: x float32[9]; then the results: out float32[1]
+// scratch: 0 bytes; returns 0
 int smallest(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)scratch;
   (void)pool;

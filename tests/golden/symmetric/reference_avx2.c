@@ -8,6 +8,8 @@ static void symmetric_out(const double *restrict x, double *restrict out) {
       out[5 * i + j] = (x[5 * i + j] + x[5 * j + i]) / 2.0;
 }
 
+// arrays: x float64[25]; then the results: out float64[25]
+// scratch: 0 bytes; returns 0
 int symmetric(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)scratch;
   (void)pool;

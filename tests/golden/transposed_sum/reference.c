@@ -8,6 +8,8 @@ static void transposed_sum_out(const double *restrict x, const double *restrict 
       out[4 * i + j] = x[12 * ((-j + 3) % 2) + 2 * i + (-j + 3) / 2 + 8] + y[12 * i - 3 * j + 11];
 }
 
+// arrays: x float64[24], y float64[24]; then the results: out float64[8]
+// scratch: 0 bytes; returns 0
 int transposed_sum(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)scratch;
   (void)pool;
