@@ -125,7 +125,7 @@ def test_every_level_means_the_same(program: Any, fuse: bool) -> None:
 def test_rows_are_found_once_for_each_of_them() -> None:
     loops = lowered(build_stages(table_lookup(GraphBuilder("lookup"))))
     text = emit_c(loops).text
-    assert text[text.index("static void lookup_out") : text.index("\n\nint")] == (
+    assert text[text.index("static void lookup_out") : text.index("\n\n// arrays")] == (
         "static void lookup_out("
         "const int64_t *restrict ids, const float *restrict table, float *restrict out) {\n"
         "  for (long i = 0; i < 4; i++) {\n"

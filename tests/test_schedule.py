@@ -10,6 +10,7 @@ from tests.graphs import GraphBuilder
 from tests.test_lower import assert_same_bits, column_sum, long_sum, product, softmax, stages_of
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import For, LoopKind, walk_statements
+from tinyfuse.loops.printer import loops_text
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.schedule.planner import default_schedule
@@ -75,6 +76,28 @@ def test_parallel_and_unrolled_loops_keep_the_bits() -> None:
     ]
     assert kinds == [LoopKind.PARALLEL] * 6
     assert_same_bits(loops, stages)
+
+
+def test_an_unrolled_loop_of_larger_steps_is_written_out() -> None:
+    build = GraphBuilder("rows")
+    x = build.input("x", 5, 3)
+    stages = build_stages(
+        build.graph(build.op("add", x, build.broadcast(build.input("y", 3), 5, 3)))
+    )
+    (out,) = stages.stages
+    schedule = Schedule(stages).split(out, out.axes[0], 2)
+    schedule = schedule.unroll(out, Loop(out.axes[0], 2))
+    text = loops_text(lower(schedule, REFERENCE))
+    assert text.splitlines()[2:] == [
+        "    for i < 2",
+        "      for j < 3",
+        "        out[3 * i + j] = x[3 * i + j] + y[j]",
+        "    for 2 <= i < 4",
+        "      for j < 3",
+        "        out[3 * i + j] = x[3 * i + j] + y[j]",
+        "    for j < 3",
+        "      out[j + 12] = x[j + 12] + y[j]",
+    ]
 
 
 def test_a_producer_computed_in_a_row_of_its_consumer() -> None:

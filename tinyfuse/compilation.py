@@ -103,8 +103,9 @@ class Lowered:
         self.plan = plan_outputs(traced.trace)
         self.graph = self.plan.computed
         self.stages = build_stages(self.graph)
-        self.schedule, self.decisions = _scheduled(self.stages, options, machine or host())
-        self.loops = lower(self.schedule, machine or host())
+        self.machine = machine or host()
+        self.schedule, self.decisions = _scheduled(self.stages, options, self.machine)
+        self.loops = lower(self.schedule, self.machine)
         self.seconds = time.perf_counter() - start
         if config.verify:
             verify_graph(self.graph)
@@ -147,7 +148,8 @@ class Lowered:
 
     def unfused(self) -> Lowered:
         """The same function with every stage stored: with the same result, bit for bit."""
-        return Lowered(self.traced, self.options._replace(fuse=False, schedule=None))
+        options = self.options._replace(fuse=False, schedule=None)
+        return Lowered(self.traced, options, self.machine)
 
     def compile(self) -> Compiled:
         """Build the C, or find it in the disk cache.

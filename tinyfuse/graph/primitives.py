@@ -33,7 +33,7 @@ gather = Primitive("gather")
 # values have the shape that a gather would have. The array with values put in, or combined with
 # its elements, one after the other in C order of the indices.
 scatter = Primitive("scatter")
-# starts, steps: the array (input 0) with the values (input 1) at start + step * i, as a slice gives.
+# starts, steps: the array (input 0) with the values (input 1) at start + step * i, as of a slice.
 update = Primitive("update")
 
 # op: sum prod max min any all argmax argmin; axes: ascending, not negative; the axes vanish.

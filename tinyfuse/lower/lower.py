@@ -355,7 +355,10 @@ class _Lowering:
     def _steps(self, loop: Loop, range_: Range) -> list[Piece]:
         count, tail = divmod(range_.extent, loop.step)
         pieces = []
-        if count > 1:
+        if loop.kind is LoopKind.UNROLL:
+            starts = [range_.base + turn * loop.step for turn in range(count)]
+            pieces = [Piece(Range(s, loop.step), at, at + 1) for at, s in enumerate(starts)]
+        elif count > 1:
             variable = Axis(self.names.fresh(f"{loop.axis.name}_outer"), count)
             main = Range(range_.base + affine(variable) * loop.step, loop.step)
             pieces.append(Piece(main, 0, count, variable))

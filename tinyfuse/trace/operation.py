@@ -54,6 +54,8 @@ def explained(error: Exception, source: Source) -> Exception:
             return error
         cls: type[errors.TinyfuseError] = type(error)
     else:
+        if not _is_plain(error):
+            return error
         for kind, ours in _OURS:
             if isinstance(error, kind):
                 cls = ours
@@ -66,6 +68,12 @@ def explained(error: Exception, source: Source) -> Exception:
     located = cls(message + place_text(source))
     located.located = True
     return located
+
+
+def _is_plain(error: Exception) -> bool:
+    """Whether an error is one of Python's or of numpy's own; not of a class that users catch."""
+    module = type(error).__module__
+    return module == "builtins" or (module.startswith("numpy") and "linalg" not in module)
 
 
 _OURS: list[tuple[type[Exception], type[errors.TinyfuseError]]] = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,7 +33,7 @@ from tinyfuse.trace.operations import (
     transpose,
 )
 from tinyfuse.trace.selection import promoting, where
-from tinyfuse.trace.stand_ins import replace, stands_in_for
+from tinyfuse.trace.stand_ins import replace, stand_in_for, stands_in_for
 from tinyfuse.trace.tracer import Tracer
 
 
@@ -248,12 +249,14 @@ def _grid_axis(shape: Shape, axis: int, dtype: np.dtype) -> Tracer:
     return reshape(cast(_tracer(positions(shape[axis])), dtype), alone)
 
 
-@stands_in_for(np.fromfunction)
 def fromfunction(
     function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
 ) -> Any:
-    found = indices(shape, dtype)
-    return found if found is NotImplemented else function(*found, **kwargs)
+    """The function's operations are the user's, each with a place of its own."""
+    return function(*stand_in_for(np.indices)(shape, dtype), **kwargs)
+
+
+replace(np.fromfunction, functools.wraps(np.fromfunction)(fromfunction))
 
 
 @stands_in_for(np.meshgrid)

@@ -8,6 +8,8 @@ from tinyfuse.trace.builder import GraphBuilder
 
 def same_value(builder: GraphBuilder, one: Atom, other: Atom) -> bool:
     """Compares the equations that lead to two values, however deep."""
+    if one is other:
+        return True
     producers = {eqn.output: eqn for eqn in builder.eqns}
     waiting = [(one, other)]
     seen: set[tuple[Atom, Atom]] = set()
