@@ -11,12 +11,13 @@ import inspect
 import pickle
 import traceback
 from collections import namedtuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tinyfuse
-from tinyfuse.errors import ArgumentError, SideEffectError, UnsupportedDtypeError
+from tinyfuse.errors import ArgumentError, ScheduleError, SideEffectError, UnsupportedDtypeError
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 W = np.array([2.0, 3.0, 5.0, 7.0], dtype=np.float32)
@@ -504,3 +505,36 @@ def test_the_c_compiler_keeps_the_sign_of_a_negated_product():
         assert np.signbit(tinyfuse.jit(lambda a, b: -(a @ b))(a, b)).all()
         assert np.signbit(tinyfuse.jit(lambda a, b: -1 * (a @ b))(a, b)).all()
         assert not np.signbit(tinyfuse.jit(lambda a, b: 0 - (a @ b))(a, b)).any()
+
+
+def test_a_schedule_of_another_program_is_refused():
+    other = tinyfuse.jit(lambda x: x + 1).lower(np.ones((40, 40))).schedule
+    for wrong in (other, None, "fast"):
+        with pytest.raises(ScheduleError, match="no schedule of the stages it was given"):
+            tinyfuse.jit(lambda x: x + 1, schedule=lambda stages, wrong=wrong: wrong)(np.ones(3))
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        lambda x: np.repeat(x, 1),
+        lambda x: np.pad(x, 0, mode="wrap"),
+        lambda x: np.full_like(x, x),
+        lambda x: np.tile(x, 1),
+    ],
+)
+def test_what_numpy_copies_is_no_view_of_the_argument(copied: Any):
+    x = np.arange(4.0)
+    assert not np.shares_memory(tinyfuse.jit(copied)(x), x)
+
+
+def test_bounds_of_clip_that_do_not_fit_are_refused_as_by_numpy():
+    x = np.array([-100, 5, 100], np.int8)
+    for low, high in ((0, -1000), (200, -129)):
+        with pytest.raises(OverflowError):
+            tinyfuse.jit(lambda x, low=low, high=high: np.clip(x, low, high))(x)
+
+
+def test_the_position_of_an_extreme_of_one_number_has_its_shape():
+    x = np.array(3.0)
+    assert tinyfuse.jit(lambda x: x.argmax(axis=0, keepdims=True))(x).shape == ()

@@ -11,7 +11,7 @@ from tinyfuse import config
 from tinyfuse.config import compile_log as log
 from tinyfuse.dtypes import FLOAT64
 from tinyfuse.emit.c import CModule, emit_c
-from tinyfuse.errors import SignatureMismatchError
+from tinyfuse.errors import ScheduleError, SignatureMismatchError
 from tinyfuse.executable import Executable, Program, Site, plan_outputs
 from tinyfuse.graph.ir import Graph
 from tinyfuse.graph.printer import graph_text
@@ -166,7 +166,13 @@ def _scheduled(
     stages: Stages, options: Options, machine: Machine
 ) -> tuple[Schedule, tuple[Decision, ...]]:
     if options.schedule is not None:
-        return options.schedule(stages), ()
+        schedule = options.schedule(stages)
+        if not isinstance(schedule, Schedule) or schedule.stages is not stages:
+            raise ScheduleError(
+                f"schedule= of {stages.name} returned {schedule!r:.60}, which is no schedule of the"
+                " stages it was given: begin with Schedule(stages) or default_schedule(stages, ...)"
+            )
+        return schedule, ()
     return default_schedule(stages, machine, fuse=options.fuse)
 
 

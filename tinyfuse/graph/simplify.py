@@ -306,7 +306,7 @@ def _within(
         return None
     begin, stride = (start - first) // by, (step // by if count > 1 else 1)
     last = begin + stride * (count - 1)
-    return (begin, stride) if 0 <= min(begin, last) and max(begin, last) < written else None
+    return (begin, stride) if min(begin, last) >= 0 and max(begin, last) < written else None
 
 
 def _update(state: _State, eqn: Eqn) -> Result:

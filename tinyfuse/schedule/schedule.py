@@ -7,6 +7,7 @@ elements. `split` and `reorder` edit that list. A directive returns a new schedu
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -119,7 +120,7 @@ class Schedule:
 
     def split(self, stage: Stage, loop: Axis | Loop, factor: int) -> Schedule:
         """Put a loop that advances `factor` elements at a time around the loop given."""
-        inner = self.find(stage, loop)
+        inner, factor = self.find(stage, loop), operator.index(factor)
         if factor < 1 or factor % inner.step:
             raise ScheduleError(
                 f"split({stage.name}, {inner.axis.name}, {factor}): the factor must be a positive"
@@ -166,6 +167,11 @@ class Schedule:
 
     def find(self, stage: Stage, loop: Axis | Loop) -> Loop:
         """The stage's loop of this axis and step; an axis stands for its innermost loop."""
+        if stage not in self._plans:
+            known_stages = ", ".join(known.name for known in self._plans)
+            raise ScheduleError(
+                f"{stage!r} is no stage of this schedule; its stages: {known_stages}"
+            )
         for known in reversed(self[stage].loops):
             if known.axis is loop if isinstance(loop, Axis) else known.same(loop):
                 return known

@@ -13,7 +13,7 @@ from tinyfuse.trace.axes import requested_shape
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.dispatch import as_method, listed
 from tinyfuse.trace.elementwise import NUMBERS
-from tinyfuse.trace.operations import cast, filled, stretch_atom, traced
+from tinyfuse.trace.operations import cast, copy, filled, stretch_atom, traced
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 
@@ -45,7 +45,7 @@ def _like(prototype: Any, value: Any, dtype: Any, shape: Any) -> Tracer:
         number: np.generic = np.full((), value, to)[()]  # type: ignore[assignment]
         return filled(new_shape, number)
     source = cast(traced(value), to)
-    return Tracer(active(), stretch_atom(source._atom, new_shape))
+    return copy(Tracer(active(), stretch_atom(source._atom, new_shape)))
 
 
 def _listed_like(function: Callable[..., Any], value: int) -> None:

@@ -210,8 +210,8 @@ def _position(op: str, x: Tracer, axis: Any, keepdims: bool) -> Tracer:
     if flat.shape[at] == 0:
         raise errors.InvalidArgumentError(f"attempt to get {op} of an empty sequence")
     found = reduce(op, flat, (at,), INT64, keepdims and axis is not None)
-    if keepdims and axis is None:
-        found = insert_axes(found, range(x.ndim))
+    if keepdims and (axis is None or not x.ndim):
+        found = reshape(found, (1,) * x.ndim)
         found._scalar = not found.shape
     return found
 

@@ -162,6 +162,9 @@ def _clip_ufunc(x: Any, low: Any, high: Any, **options: Any) -> Tracer:
         )
     kinds = tuple([_kind(value) for value in (x, low, high)])
     to = resolve(_CLIP, kinds).operands[0]
+    for bound in (low, high):
+        if type(bound) is int:
+            to.type(bound)  # OverflowError where it does not fit
     x, low, high = [_converted(value, to) for value in (x, low, high)]
     shape = broadcast_shape([x, low, high])
     scalars = not low.shape and not high.shape
