@@ -651,3 +651,33 @@ def test_a_function_without_writes_needs_no_requirements() -> None:
     compiled(X)
     (executable,) = compiled._executables.values()
     assert executable._required is None
+
+
+class ArrayLike:
+    """Shows its elements to numpy, in their place or as a copy."""
+
+    def __init__(self, elements: np.ndarray, copied: bool) -> None:
+        self.elements, self._copied = elements, copied
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return self.elements.copy() if self._copied else self.elements
+
+
+def test_arguments_that_are_like_arrays() -> None:
+    jitted = tinyfuse.jit(lambda x: x.fill(7))
+    shared, copied = ArrayLike(np.zeros(3), False), ArrayLike(np.zeros(3), True)
+    jitted(shared)
+    assert (shared.elements == 7).all()
+    with pytest.raises(ValueError, match="read-only"):
+        jitted(copied)
+    assert (tinyfuse.jit(lambda x: x + 1)(copied) == 1).all()
+
+
+def test_memory_maps(tmp_path: Any) -> None:
+    path = tmp_path / "array"
+    LINE.tofile(path)
+    mapped = np.memmap(path, np.float64, "r+")
+    assert tinyfuse.jit(lambda x: np.add(x, 1, out=x))(mapped) is mapped
+    np.testing.assert_array_equal(mapped, LINE + 1)
+    with pytest.raises(ValueError, match="output array is read-only"):
+        tinyfuse.jit(lambda x: np.add(x, 1, out=x))(np.memmap(path, np.float64, "r"))

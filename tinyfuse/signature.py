@@ -157,8 +157,17 @@ def _array_of(value: Any) -> np.ndarray | None:
     if isinstance(value, type):
         return None
     if isinstance(value, _BUFFERS) or any(hasattr(value, name) for name in _ARRAY_LIKE):
-        return np.asarray(value)
+        return _writable_in_place(np.asarray(value), value)
     return np.from_dlpack(value) if hasattr(value, "__dlpack__") else None
+
+
+def _writable_in_place(array: np.ndarray, value: Any) -> np.ndarray:
+    """The elements of an array-like: read-only where they are a copy, whose writes are lost."""
+    if np.may_share_memory(array, np.asarray(value)):
+        return array
+    copied = array.view()
+    copied.flags.writeable = False
+    return copied
 
 
 def _plain(value: np.ndarray) -> np.ndarray:

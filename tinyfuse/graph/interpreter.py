@@ -86,21 +86,19 @@ def _written_copy(x: np.ndarray) -> np.ndarray:
     return copied
 
 
-def _scatter(eqn: Eqn, x: np.ndarray, values: np.ndarray, *indices: np.ndarray) -> np.ndarray:
-    result, op = _written_copy(x), eqn.params["op"]
-    if op == "set":
+def _scatter(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) -> Array:
+    x, values, *indices = map(np.asarray, operands)
+    result, row = _written_copy(x), SCALAR_OPS.get(eqn.params["op"])
+    if row is None:  # set
         # In C order, so that the last of several wins: numpy goes by the indices' order in memory.
         result[tuple([np.array(index, order="C") for index in indices])] = values
+    elif row.exact and row.ufunc is not None:
+        row.ufunc.at(result, tuple(indices), values)
     else:
-        _at(op, result, indices, values)
+        for turn in np.ndindex(indices[0].shape):
+            place = tuple([index[turn] for index in indices])
+            result[place] = numerics.scalar(row.name, [result[place], values[turn]], result.dtype)
     return result
-
-
-def _at(op: str, target: np.ndarray, indices: tuple[np.ndarray, ...], values: np.ndarray) -> None:
-    ufunc = SCALAR_OPS[op].ufunc
-    assert ufunc is not None
-    with np.errstate(all="ignore"):
-        ufunc.at(target, indices, values)
 
 
 def _update(eqn: Eqn, x: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -120,7 +118,6 @@ VIEWS: dict[Primitive, Callable[..., np.ndarray]] = {
     p.concat: lambda eqn, *xs: np.concatenate(xs, axis=eqn.params["axis"]),
     p.iota: lambda eqn: np.arange(eqn.params["extent"], dtype=np.int64),
     p.gather: lambda eqn, x, *indices: x[indices],
-    p.scatter: _scatter,
     p.update: _update,
 }
 
@@ -142,6 +139,7 @@ def _contract(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps)
 
 
 COMPUTATIONS: dict[Primitive, Callable[[Eqn, list[Array], Numerics, Steps], Array]] = {
+    p.scatter: _scatter,
     p.elementwise: _elementwise,
     p.cast: _cast,
     p.reduce: _reduce,

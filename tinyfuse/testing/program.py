@@ -208,7 +208,9 @@ def _rendered(statement: Statement, inside: Mapping[str, tuple[str, Form]], comp
         text, form = inside.get(name, (name, Form.CALL))
         if compact and expression.by_layout and name not in expression.written:
             text, form = f"({text}).copy()", Form.POSTFIX
-        alone = expression.form is Form.CALL or expression.template.endswith(f"= {{{at}}}")
+        alone = expression.form is Form.CALL
+        if statement.is_effect:
+            alone = expression.template.endswith(f"= {{{at}}}")  # the right side of an assignment
         texts.append(text if form is not Form.OPERATOR or alone else f"({text})")
     return expression.text(texts, statement.target)
 

@@ -15,6 +15,7 @@ from tinyfuse.graph.shapes import infer
 from tinyfuse.source import UNKNOWN, Source, here, location
 from tinyfuse.trace.captured import Captured, Guard, Place, SameAs, SameType
 from tinyfuse.trace.known import Known
+from tinyfuse.trace.layouts import Layouts
 from tinyfuse.trace.reachable import find_places
 from tinyfuse.trace.specs import Check
 
@@ -35,6 +36,7 @@ class GraphBuilder:
         "inputs",
         "known",
         "layouts",
+        "memory",
         "source",
         "strides",
         "writes",
@@ -49,6 +51,7 @@ class GraphBuilder:
         self.writes = 0  # how often memory was written
         self.strides: dict[Var, tuple[int, ...]] = {}  # of the arguments
         self.layouts: dict[Var, None] = {}  # inputs whose strides have decided something
+        self.memory = Layouts(self)
         self.known = Known(self)
         self.frozen: Collection[tuple[Any, ...]] = ()  # places whose elements tracing sees
         self._constants: dict[Any, Var] = {}

@@ -54,7 +54,8 @@ def _of_root(root: Any) -> Strides:
     if not isinstance(layout, Atom):  # a cell: alike in order, and packed
         value = root._value
         return _packed(value, small_model(layout._value.shape, strides_of(layout), 1).strides)
-    return of_atom(root._builder, layout)
+    strides: Strides = root._builder.memory.strides(layout)
+    return strides
 
 
 def contiguous(value: Any) -> Strides:
@@ -75,26 +76,49 @@ def _packed(value: Any, order: Sequence[int]) -> Strides:
 # -- values of the graph
 
 
-def of_atom(builder: Any, atom: Atom) -> Strides:
-    """The strides of the array that numpy makes where the graph has this value."""
-    if type(atom) is Literal:
-        return ()
-    known: dict[Atom, Strides] = {}
-    producers = {eqn.output: eqn for eqn in builder.eqns}
-    waiting: list[Any] = [atom]
-    while waiting:
-        var = waiting[-1]
-        eqn = producers.get(var)
-        if var in known:
-            waiting.pop()
-        elif type(var) is Literal or eqn is None:
-            known[var] = () if type(var) is Literal else builder.input_strides(var)
-        else:
-            needed = [each for each in _asked_operands(eqn) if each not in known]
+class Layouts:
+    """The strides of the values of one trace, each found when it is asked for the first time."""
+
+    __slots__ = ("_builder", "_known", "_producers", "_seen")
+
+    def __init__(self, builder: Any) -> None:
+        self._builder = builder
+        self._seen = 0  # equations looked at
+        self._producers: dict[Atom, Eqn] = {}
+        self._known: dict[Atom, Strides] = {}
+
+    def strides(self, atom: Atom) -> Strides:
+        """The strides of the array that numpy makes where the graph has this value."""
+        known = self._known
+        waiting = [atom]
+        while waiting:
+            last = waiting[-1]
+            needed = () if last in known else self._unknown(last)
             waiting.extend(needed)
             if not needed:
-                known[var] = _of_output(eqn, [known.get(each, ()) for each in eqn.inputs])
-    return known[atom]
+                waiting.pop()
+                if last not in known:
+                    known[last] = self._found(last)
+        return known[atom]
+
+    def _producer(self, atom: Atom) -> Eqn | None:
+        eqns = self._builder.eqns
+        if self._seen < len(eqns):
+            self._producers.update({eqn.output: eqn for eqn in eqns[self._seen :]})
+            self._seen = len(eqns)
+        return self._producers.get(atom)
+
+    def _unknown(self, atom: Atom) -> list[Atom]:
+        """What has to be known before."""
+        eqn = self._producer(atom)
+        return [] if eqn is None else [x for x in _asked_operands(eqn) if x not in self._known]
+
+    def _found(self, atom: Atom) -> Strides:
+        eqn = self._producer(atom)
+        if eqn is not None:
+            return _of_output(eqn, [self._known.get(each, ()) for each in eqn.inputs])
+        strides: Strides = () if type(atom) is Literal else self._builder.input_strides(atom)
+        return strides
 
 
 def _asked_operands(eqn: Eqn) -> Sequence[Atom]:
