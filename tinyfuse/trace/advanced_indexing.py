@@ -43,7 +43,7 @@ def get_item(x: Tracer, index: Any) -> Any:
         return masked(x, key)
     part = basic_part(x, key)
     if not key.positions:
-        return copy(part) if key.copied else part
+        return copy(part) if key.copied and type(part) is Tracer else part
     taken = Taken(part, key)
     if taken.is_view and not key.copied:
         return taken.view(not key.as_array)
@@ -56,11 +56,10 @@ def set_item(target: Tracer, index: Any, value: Any) -> None:
     key = take_apart(target, index)
     if key.masks:
         return set_masked(target, key, value)
-    part = basic_part(target, key)
     if not key.positions:
-        part[...] = value
+        target[... if key.is_whole else tuple(key.basic)] = value  # type: ignore[index]
     else:
-        Taken(part, key).write("set", assigned_value(value, target.dtype))
+        Taken(basic_part(target, key), key).write("set", assigned_value(value, target.dtype))
     return None
 
 

@@ -97,9 +97,9 @@ def write(cell: Cell, atom: Atom, words: str = READ_ONLY) -> None:
 
     words: what numpy says where the array can't be written.
     """
-    require_writable(cell, words)
     builder = cell._builder
-    path = path_to_root(cell)
+    path = path_to_root(cell)  # first: a copy of what can't be written can
+    require_writable(cell, words)
     root = path[-1]
     if root._layout is None:
         root._layout = root._value
@@ -127,8 +127,11 @@ def path_to_root(cell: Cell) -> list[Any]:
         if shares_memory(path[-1]):
             path.append(path[-1]._base)
         else:
-            root = path[-1]._root
+            root, inherited = path[-1]._root, path[-1]._read_only
             _detach(path[-1])
+            for each in path:
+                if each._read_only == inherited:
+                    each._read_only = None
             cell._builder.writes += 1
             root._version = cell._builder.writes  # so that all that was read there looks again
     return path
