@@ -172,7 +172,9 @@ def test_refusals() -> None:
         with pytest.raises(UnlistedFunctionError, match=re.escape(f"is not traced: {remedy}")):
             tinyfuse.jit(lambda x, function=function: function(x))(I)
     real = GENERATOR.random(4)
-    with pytest.raises(InPlaceWriteError, match="np.put writes a traced value into an array that"):
+    with pytest.raises(
+        InPlaceWriteError, match=r"np\.put writes a traced value into an array that"
+    ):
         tinyfuse.jit(lambda v: np.put(GENERATOR.random(4), [0], v[:1]))(real)
     with pytest.raises(UnsupportedArgumentError, match=r"convert the values with astype\(np.int16"):
         tinyfuse.jit(lambda x, i, v: np.maximum.at(x, i, v))(X[0].astype(np.int16), I, V)

