@@ -132,10 +132,9 @@ class Case:
     def jitted(self) -> list[Any]:
         """The result of what `tinyfuse.jit` makes of the function; then what shares memory."""
         result, shared = self._run(jit(self.function))
-        return [
-            *result,
-            self.shared if self._copies_a_view and shared == NOTHING_SHARED else shared,
-        ]
+        if shared == NOTHING_SHARED and self._copies_a_view:
+            shared = self.shared
+        return [*result, shared]
 
     @property
     def _copies_a_view(self) -> bool:
