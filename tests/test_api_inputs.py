@@ -92,7 +92,7 @@ def test_fields_of_records(field: str) -> None:
 
 
 def test_records_themselves_are_refused() -> None:
-    with pytest.raises(UnsupportedDtypeError, match="argument x: .* is not supported; tinyfuse"):
+    with pytest.raises(UnsupportedDtypeError, match=r"argument x: .* is not supported; tinyfuse"):
         tinyfuse.jit(computed)(RECORDS)
 
 

@@ -52,7 +52,7 @@ def imported_names(x: Any, i: Any) -> Any:
 def lists_of_values(x: Any, i: Any) -> Any:
     out = []
     for k in range(3):
-        out.append(x[k].sum())
+        out.append(x[k].sum())  # noqa: PERF401
     rows = [x[0], x[1] * 2]
     return (
         np.array(out),
