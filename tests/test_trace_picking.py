@@ -178,3 +178,16 @@ def test_refusals() -> None:
         tinyfuse.jit(lambda v: np.put(GENERATOR.random(4), [0], v[:1]))(real)
     with pytest.raises(UnsupportedArgumentError, match=r"convert the values with astype\(np.int16"):
         tinyfuse.jit(lambda x, i, v: np.maximum.at(x, i, v))(X[0].astype(np.int16), I, V)
+
+
+def test_copies_of_read_only_views_are_written() -> None:
+    def function(x: Any) -> Any:
+        windows = np.lib.stride_tricks.sliding_window_view(x, 2)
+        copied = windows.reshape(-1)
+        copied[0] = 5
+        np.add.at(copied, [1, 1], 2)
+        return copied
+
+    check(function, V)
+    with pytest.raises(ValueError, match="assignment destination is read-only"):
+        tinyfuse.jit(lambda x: np.add.at(np.diagonal(x), [0], 1))(X)

@@ -89,6 +89,8 @@ READ_ONLY = "assignment destination is read-only"
 def require_writable(cell: Cell, words: str = READ_ONLY) -> None:
     """Raises InvalidArgumentError with numpy's words, InPlaceWriteError with other reasons."""
     if cell._read_only is not None:
+        path_to_root(cell)  # a copy of what can't be written can
+    if cell._read_only is not None:
         raise InPlaceWriteError(cell._read_only) if cell._read_only else InvalidArgumentError(words)
 
 
