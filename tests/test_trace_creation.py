@@ -51,11 +51,7 @@ def imported_names(x: Any, i: Any) -> Any:
 
 def lists_of_values(x: Any, i: Any) -> Any:
     out = []
-<<<<<<< HEAD
     for k in range(3):  # as people write it
-=======
-    for k in range(3):
->>>>>>> numpy-meaning
         out.append(x[k].sum())  # noqa: PERF401
     rows = [x[0], x[1] * 2]
     return (
