@@ -119,7 +119,7 @@ def test_the_wheel_has_all_modules_and_all_c_and_nothing_else(dist: Path):
     modules = {str(path.relative_to(ROOT)) for path in ROOT.glob("tinyfuse/**/*.py")}
     c = {f"tinyfuse/runtime_c/{path.name}" for path in (ROOT / "runtime_c").iterdir()}
     about = {name for name in names if name.startswith("tinyfuse-0.1.0.dist-info/")}
-    assert set(names) - about == modules | c
+    assert set(names) - about == modules | c | {"tinyfuse/py.typed"}
     assert "tinyfuse-0.1.0.dist-info/licenses/LICENSE" in about
 
 
@@ -127,6 +127,7 @@ def test_the_sdist_has_what_it_takes_to_test_it(dist: Path):
     with tarfile.open(next(dist.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {"Makefile", "LICENSE", "pyproject.toml", ".clang-format", ".ci/run", ".ci/setup"}
+    wanted |= {"README.md"}
     wanted |= {str(path.relative_to(ROOT)) for path in (ROOT / "runtime_c").iterdir()}
     assert wanted <= names
     assert "tests/test_packaging.py" in names
