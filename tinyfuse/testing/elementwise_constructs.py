@@ -60,6 +60,7 @@ def unary(scope: Scope) -> Expression:
 def _binary(scope: Scope, name: str, x: str, *y: str, second: str = "{1}") -> Expression:
     """`second` is the text of the second operand, for literals."""
     if name in BINARY_OPERATORS and scope.choices.below(4):
+        scope.raise_to_power(BINARY_OPERATORS[name], x)
         return operator(f"{{0}} {BINARY_OPERATORS[name]} {second}", x, *y)
     return call(f"np.{name}({{0}}, {second})", x, *y)
 
@@ -87,6 +88,7 @@ def with_literal(scope: Scope) -> Expression:
     name = scope.choices.choose(tuple(BINARY_OPERATORS))
     literal = scope.choices.choose(LITERALS)
     if scope.choices.chance(1, 4):
+        scope.raise_to_power(BINARY_OPERATORS[name], x)
         return operator(
             f"{literal if literal[0] != '-' else f'({literal})'} {BINARY_OPERATORS[name]} {{0}}", x
         )

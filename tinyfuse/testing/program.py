@@ -127,8 +127,8 @@ class Program:
     def compact(self) -> Callable[..., Any]:
         """The function, with sums and the like over copies of their operands in C order.
 
-        Numpy sums in the order of memory. Written arrays lie otherwise in a graph, so this is what
-        can be compared with it to the bit.
+        Numpy sums in the order of memory. Where arrays lie otherwise in a graph, this is what can
+        be compared with it to the bit.
         """
         return self._compiled(self._source(compact=True))
 

@@ -48,6 +48,11 @@ class Scope:
             raise NotApplicable
         self.exact = False
 
+    def raise_to_power(self, symbol: str, base: str) -> None:
+        """Note a power of a numpy scalar: numpy computes those otherwise than powers of arrays."""
+        if symbol == "**" and isinstance(self.values[base], np.generic):
+            self.compose()
+
     def partner(self, name: str, accept: Callable[[Array], bool] = lambda value: True) -> str:
         """A name of an array that broadcasts with the named one."""
         shape = self.values[name].shape

@@ -93,7 +93,9 @@ def augment(scope: Scope) -> Expression:
     """`y += x`, of all operators; a numpy scalar is bound anew."""
     y = scope.array(_may_be_bound(scope))
     text, operands = value(scope, scope.values[y], 1)
-    return effect(f"{{0}} {scope.choices.choose(AUGMENTED)}= {text}", y, *operands)
+    symbol = scope.choices.choose(AUGMENTED)
+    scope.raise_to_power(symbol, y)
+    return effect(f"{{0}} {symbol}= {text}", y, *operands)
 
 
 def _may_be_bound(scope: Scope) -> Callable[[Array], bool]:
