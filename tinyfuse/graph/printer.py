@@ -108,5 +108,8 @@ OPERATION_TEXTS: dict[Primitive, Callable[[Eqn], str]] = {
     p.scatter: _with("op"),
     p.update: _with("starts", "steps"),
     p.reduce: _with("op", "axes"),
+    p.cumulative: _with("op", "axis"),
+    p.sort: _with("axis"),
+    p.argsort: _with("axis"),
     p.contract: _contract,
 }

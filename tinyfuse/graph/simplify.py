@@ -26,6 +26,7 @@ def simplify(graph: Graph) -> Graph:
     - An update of all elements is the values, one of none the array, and one of the same elements
       as the update before makes that one needless; a slice of updated elements is a slice of the
       values, one of others a slice of the array before the update.
+    - What is cumulative or sorted along an axis of one element, or sorted already, is the array.
     - Equal equations of equal operands are one; `Literal`s are equal by dtype and bytes.
     - Equations that no output needs are gone.
 
@@ -343,6 +344,18 @@ def _concat(state: _State, eqn: Eqn) -> Result:
     return eqn if len(eqn.inputs) > 1 else eqn.inputs[0]
 
 
+def _cumulative(state: _State, eqn: Eqn) -> Result:
+    operand = eqn.inputs[0]
+    return operand if operand.shape[eqn.params["axis"]] == 1 else eqn
+
+
+def _sort(state: _State, eqn: Eqn) -> Result:
+    operand, axis = eqn.inputs[0], eqn.params["axis"]
+    inner = state.producer(operand, p.sort)
+    done = operand.shape[axis] == 1 or (inner is not None and inner.params["axis"] == axis)
+    return operand if done else eqn
+
+
 RULES: dict[Primitive, Callable[[_State, Eqn], Result]] = {
     p.elementwise: _elementwise,
     p.cast: _cast,
@@ -354,4 +367,6 @@ RULES: dict[Primitive, Callable[[_State, Eqn], Result]] = {
     p.pad: _pad,
     p.concat: _concat,
     p.update: _update,
+    p.cumulative: _cumulative,
+    p.sort: _sort,
 }

@@ -149,6 +149,8 @@ class _Lowering:
         attached = self._attached(stage, None, ranges)
         if stage.scatter:
             return attached + self._scattered(stage, ranges)
+        if stage.scan:
+            return attached + self._scanned(stage, stage.scan, ranges)
         if not reduced:
             return attached + self._nest(
                 stage, loops, ranges, lambda point: self._element(stage, point)
@@ -191,6 +193,33 @@ class _Lowering:
             Store(self.storage[stage].buffer, self._position(stage, ranges), total),
         ]
 
+    def _scanned(self, stage: Stage, scan: Axis, ranges: Ranges) -> list[Statement]:
+        """Each element after the one before it, which is kept in a register where no other loop
+        runs in between."""
+        loops = self.schedule[stage].loops
+        depth = next(place for place, loop in enumerate(loops) if loop.axis is scan)
+        buffer = self.storage[stage].buffer
+
+        def element(point: Ranges) -> list[Statement]:
+            position = self._position(stage, point)
+            before = {**point, scan: Range(point[scan].base - 1, 1)}
+            so_far = Load(buffer, (self._position(stage, before),))
+            return self._computation(stage, point, buffer, position, so_far=so_far)
+
+        def row(inner: Ranges) -> list[Statement]:
+            register = Buffer(self.names.fresh(f"{stage.name}_acc"), stage.dtype, 1, Scope.REGISTER)
+            total, zero = Load(register, (Affine(),)), Affine()
+
+            def element(point: Ranges) -> list[Statement]:
+                store = Store(buffer, self._position(stage, point), total)
+                return [*self._computation(stage, point, register, zero), store]
+
+            return [Alloc(register), *self._nest(stage, loops[depth:], inner, element)]
+
+        if all(loop.axis is scan for loop in loops[depth:]):
+            return self._nest(stage, loops[:depth], ranges, row)
+        return self._nest(stage, loops, ranges, element)
+
     def _scattered(self, stage: Stage, ranges: Ranges) -> list[Statement]:
         """Copy what is there before, then put the elements in, one after the other."""
         storage, scatter, loops = self.storage[stage], stage.scatter, self.schedule[stage].loops
@@ -221,10 +250,12 @@ class _Lowering:
         position: Affine,
         expression: Expr | None = None,
         targets: tuple[Expr, ...] = (),
+        so_far: Load | None = None,
     ) -> list[Statement]:
         """Store an expression of the stage's, its body if none is given, at a point.
 
         Nothing is done where that stands there already. targets: what the place depends on besides.
+        so_far: where the value so far is, if not at the same place.
         """
         expression = expression or stage.body
         assert expression is not None
@@ -234,7 +265,7 @@ class _Lowering:
         values = {axis: r.base for axis, r in ranges.items()}
         offset = self._offset(stage, point, targets, values) if targets else None
         target = Load(buffer, (position,), () if offset is None else (offset,))
-        value = point.value(expression, values, target)
+        value = point.value(expression, values, so_far or target)
         del self.names.active[mark:]
         if value is target:
             return []
@@ -401,8 +432,11 @@ class _Lowering:
         ]
         if not demands:
             raise ScheduleError(f"compute_at: {consumer.name} does not read {producer.name}")
-        region = {}
+        region: dict[Axis, Range] = {}
         for axis, first, *others in zip(producer.axes, *demands, strict=True):
+            if producer.row_axis is axis:
+                region[axis] = whole(axis)
+                continue
             for other in others:
                 first = first.hull(other)
             region[axis] = first.within(axis)

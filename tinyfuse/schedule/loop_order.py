@@ -8,11 +8,16 @@ from collections.abc import Container, Mapping
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.schedule import Loop, Site, StagePlan
+from tinyfuse.stage.analysis import comparisons
 from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
 
 LINE = 16  # elements of a cache line, for float32
+
+# A row that threads share is cut into so many parts for each, of at least so many cache lines.
+PARTS_PER_CORE = 2
+LEAST_PART = 4
 
 # Elements visited, below which waking a thread costs more than it saves.
 PARALLEL_ELEMENTS = 1 << 14
@@ -49,6 +54,8 @@ def _visits(stages: Stages, sites: Mapping[Stage, Site]) -> dict[Stage, int]:
 def _ordered(stage: Stage, visits: int, machine: Machine) -> tuple[Loop, ...]:
     if stage.scatter:
         return tuple(Loop(axis) for axis in (*stage.axes, *stage.reduce_axes))
+    if stage.row_axis:
+        return _row_loops(stage, visits, machine)
     loops = [Loop(axis) for axis in _axis_order(stage)]
     if not loops:
         return ()
@@ -57,6 +64,34 @@ def _ordered(stage: Stage, visits: int, machine: Machine) -> tuple[Loop, ...]:
         loops[-1] = Loop(last, 1, LoopKind.VECTOR)
     shared = machine.cores > 1 and visits >= PARALLEL_ELEMENTS
     return tuple(_shared(stage, loops) if shared else loops)
+
+
+def _row_loops(stage: Stage, visits: int, machine: Machine) -> tuple[Loop, ...]:
+    """Of a scan or a sort: threads share rows. A scan along an outer axis adds whole rows."""
+    loops = [Loop(axis) for axis in stage.axes]
+    last = loops[-1].axis
+    vector = stage.sort is not None or last is not stage.scan
+    if vector:
+        loops[-1] = Loop(last, 1, LoopKind.VECTOR)
+    work = visits * (comparisons(last.extent) if stage.sort else 1)
+    if machine.cores == 1 or work < PARALLEL_ELEMENTS:
+        return tuple(loops)
+    rows = [loop for loop in loops[: len(loops) - vector] if loop.axis is not stage.row_axis]
+    shared = next((loop for loop in rows if loop.axis.extent > 1), None)
+    if shared:
+        loops.remove(shared)
+        return (Loop(shared.axis, 1, LoopKind.PARALLEL), *loops)
+    if last is stage.row_axis:
+        return tuple(loops)
+    part = _part(last.extent, machine)
+    return tuple([Loop(last, part, LoopKind.PARALLEL), *loops] if part else loops)
+
+
+def _part(extent: int, machine: Machine) -> int:
+    """How many elements of a row one thread takes, in whole cache lines; 0 if there is one part."""
+    lines = -(-extent // LINE)
+    part = LINE * max(LEAST_PART, -(-lines // (PARTS_PER_CORE * machine.cores)))
+    return part if part < extent else 0
 
 
 def _axis_order(stage: Stage) -> tuple[Axis, ...]:

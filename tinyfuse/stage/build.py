@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
 from tinyfuse.graph.orders import reduction_steps
 from tinyfuse.stage.expr import Const, Expr
@@ -92,7 +94,7 @@ class Builder:
         name, named = self.called[var]
         layout = self.layouts.get(var)
         stored = self._laid_out(layout, axes, reduction) if layout else axes
-        stage = self.add(name, stored, body, named=named, **reduction)
+        stage = self.add(name, stored, body, var.dtype, named=named, **reduction)
         self.views[var] = View(stage, axes, axis_indices(stored)) if layout else whole(stage)
         return stage
 
@@ -109,9 +111,16 @@ class Builder:
     def defines(self, var: Var) -> Callable[..., Stage]:
         return partial(self.define, var)
 
-    def add(self, name: str, axes: tuple[Axis, ...], body: Expr, **rest: Any) -> Stage:
-        """Add a stage, for the equation at hand."""
-        stage = Stage(name, axes, body.dtype, body, sources=self.sources, **rest)
+    def add(
+        self,
+        name: str,
+        axes: tuple[Axis, ...],
+        body: Expr,
+        dtype: np.dtype | None = None,
+        **rest: Any,
+    ) -> Stage:
+        """Add a stage, for the equation at hand. dtype: if it is not that of the body."""
+        stage = Stage(name, axes, dtype or body.dtype, body, sources=self.sources, **rest)
         self.stages.append(stage)
         return stage
 

@@ -16,6 +16,7 @@ import numpy as np
 from tinyfuse.dtypes import FLOAT32, FLOAT64, SUPPORTED, is_supported
 from tinyfuse.testing import elementwise_constructs as elementwise
 from tinyfuse.testing import index_constructs as indexed
+from tinyfuse.testing import row_constructs as rows
 from tinyfuse.testing import shaped_constructs as shaped
 from tinyfuse.testing import write_constructs as writes
 from tinyfuse.testing.choices import Choices, SeededChoices
@@ -63,6 +64,8 @@ CONSTRUCTS: dict[Construct, int] = {
     shaped.product: 3,
     shaped.gram: 1,
     shaped.einsum: 1,
+    rows.cumulative: 2,
+    rows.accumulate: 1,
 }
 # What writes, what indexes with arrays and what makes arrays, besides those above.
 EFFECTS: dict[Construct, int] = {

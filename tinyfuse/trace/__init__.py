@@ -5,6 +5,7 @@ from tinyfuse.trace import accumulating as _accumulating
 from tinyfuse.trace import choices as _choices
 from tinyfuse.trace import conversions as _conversions
 from tinyfuse.trace import creation as _creation
+from tinyfuse.trace import cumulative as _cumulative
 from tinyfuse.trace import diagonals as _diagonals
 from tinyfuse.trace import einsum as _einsum
 from tinyfuse.trace import elementwise as _elementwise
@@ -45,6 +46,7 @@ _CHAPTERS = (
     _choices,
     _conversions,
     _creation,
+    _cumulative,
     _diagonals,
     _einsum,
     _elementwise,

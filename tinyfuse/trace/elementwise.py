@@ -77,6 +77,9 @@ def _with_outputs(
     if method == "reduce" and ufunc in REDUCTIONS:
         reduced = REDUCTIONS[ufunc](*inputs, out=outs[0], **kwargs)
         return write_function_output(ufunc, f"np.{ufunc.__name__}.reduce", outs[0], reduced)
+    if method == "accumulate":
+        made = METHODS[method](ufunc, *inputs, out=outs[0], **kwargs)
+        return write_function_output(ufunc, f"np.{ufunc.__name__}.accumulate", outs[0], made)
     mask = kwargs.pop("where", True)
     made = call_ufunc(ufunc, method, inputs, kwargs)
     return write_ufunc_output(ufunc, outs, made, kwargs.get("casting", "same_kind"), mask)
@@ -222,7 +225,7 @@ def _power(values: list[Any], loop: Loop) -> Tracer | None:
             raise errors.NegativePowerError(NEGATIVE_POWER)
         return _constant_power(base, value, loop) if type(base) not in NUMBERS else None
     if loop.operands[1].kind == "i" and exponent.dtype.kind == "i" and not _is_empty(base):
-        _check_exponents(exponent)
+        check_exponents(exponent)
     return None
 
 
@@ -251,7 +254,7 @@ def _constant_power(base: Atom, exponent: Any, loop: Loop) -> Tracer | None:
     return Tracer(builder, var, not base.shape)
 
 
-def _check_exponents(exponent: Atom) -> None:
+def check_exponents(exponent: Atom) -> None:
     """At run time: no exponent may be negative."""
     builder = active()
     zero = Literal(exponent.dtype.type(0))
