@@ -9,7 +9,7 @@ there, so that the test is decided in each part; where the loop is further out, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from tinyfuse.errors import ScheduleError
@@ -32,6 +32,7 @@ from tinyfuse.lower.hoist import hoist
 from tinyfuse.lower.pieces import Piece, assembled, choices, parts, run
 from tinyfuse.lower.point import Point
 from tinyfuse.lower.reads import Reads, reads_of
+from tinyfuse.lower.rows import STACK_LIMIT, Leaf, Ranges, RowLowering
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.storage import Names, Storage
 from tinyfuse.machine import Machine
@@ -39,12 +40,6 @@ from tinyfuse.schedule.schedule import Loop, Schedule
 from tinyfuse.stage.expr import Const, Expr, Load, Op
 from tinyfuse.stage.index import Affine, Axis, IndexLike, affine
 from tinyfuse.stage.ir import Order, Stage
-
-# Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
-STACK_LIMIT = 1 << 18
-
-Ranges = Mapping[Axis, Range]
-Leaf = Callable[[Ranges], list[Statement]]
 
 
 def lower(schedule: Schedule, machine: Machine) -> Loops:
@@ -56,7 +51,7 @@ def lower(schedule: Schedule, machine: Machine) -> Loops:
     return _Lowering(schedule, machine).program()
 
 
-class _Lowering:
+class _Lowering(RowLowering):
     def __init__(self, schedule: Schedule, machine: Machine):
         self.schedule, self.machine = schedule, machine
         self.stages = schedule.stages
@@ -68,6 +63,7 @@ class _Lowering:
         self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
         self.names = Names(self.reserved)
         self.loop_stack: list[Axis] = []
+        self.own_buffers: dict[str, Buffer] = {}
 
     def program(self) -> Loops:
         self._read()
@@ -75,7 +71,7 @@ class _Lowering:
         roots = [s for s in self.stored if not self.schedule[s].compute_at and _size(s)]
         kernels = tuple(self._kernel(stage) for stage in roots)
         scratch, scratch_bytes = plan_scratch(
-            kernels, [b for b in buffers if b.scope is Scope.SCRATCH]
+            kernels, [b for b in (*buffers, *self.own_buffers.values()) if b.scope is Scope.SCRATCH]
         )
         return Loops(
             self.stages.name,
@@ -151,6 +147,8 @@ class _Lowering:
             return attached + self._scattered(stage, ranges)
         if stage.scan:
             return attached + self._scanned(stage, stage.scan, ranges)
+        if stage.sort:
+            return attached + self._sorted(stage, stage.sort, ranges)
         if not reduced:
             return attached + self._nest(
                 stage, loops, ranges, lambda point: self._element(stage, point)
@@ -192,33 +190,6 @@ class _Lowering:
             ),
             Store(self.storage[stage].buffer, self._position(stage, ranges), total),
         ]
-
-    def _scanned(self, stage: Stage, scan: Axis, ranges: Ranges) -> list[Statement]:
-        """Each element after the one before it, which is kept in a register where no other loop
-        runs in between."""
-        loops = self.schedule[stage].loops
-        depth = next(place for place, loop in enumerate(loops) if loop.axis is scan)
-        buffer = self.storage[stage].buffer
-
-        def element(point: Ranges) -> list[Statement]:
-            position = self._position(stage, point)
-            before = {**point, scan: Range(point[scan].base - 1, 1)}
-            so_far = Load(buffer, (self._position(stage, before),))
-            return self._computation(stage, point, buffer, position, so_far=so_far)
-
-        def row(inner: Ranges) -> list[Statement]:
-            register = Buffer(self.names.fresh(f"{stage.name}_acc"), stage.dtype, 1, Scope.REGISTER)
-            total, zero = Load(register, (Affine(),)), Affine()
-
-            def element(point: Ranges) -> list[Statement]:
-                store = Store(buffer, self._position(stage, point), total)
-                return [*self._computation(stage, point, register, zero), store]
-
-            return [Alloc(register), *self._nest(stage, loops[depth:], inner, element)]
-
-        if all(loop.axis is scan for loop in loops[depth:]):
-            return self._nest(stage, loops[:depth], ranges, row)
-        return self._nest(stage, loops, ranges, element)
 
     def _scattered(self, stage: Stage, ranges: Ranges) -> list[Statement]:
         """Copy what is there before, then put the elements in, one after the other."""
@@ -434,7 +405,7 @@ class _Lowering:
             raise ScheduleError(f"compute_at: {consumer.name} does not read {producer.name}")
         region: dict[Axis, Range] = {}
         for axis, first, *others in zip(producer.axes, *demands, strict=True):
-            if producer.row_axis is axis:
+            if axis in (producer.row_axis,):
                 region[axis] = whole(axis)
                 continue
             for other in others:

@@ -55,6 +55,7 @@ class Builder:
         self.inputs = tuple([self._input(var) for var in graph.inputs])
         self._homes = {layout.output: var for var, layout in self.layouts.items()}
         self._returned: dict[Stage, None] = {}
+        self._stored: dict[Atom, Stage] = {}  # copies of views
 
     def _input(self, var: Var) -> Stage:
         stage = Stage(
@@ -86,8 +87,11 @@ class Builder:
         view = self.view(atom)
         if view.whole and isinstance(view.base, Stage):
             return view.base
-        axes = self.axes(atom.shape)
-        return self.add(self.names.fresh("copy"), axes, view.at(axis_indices(axes)))
+        if atom not in self._stored:
+            axes = self.axes(atom.shape)
+            name = self.names.fresh("copy")
+            self._stored[atom] = self.add(name, axes, view.at(axis_indices(axes)))
+        return self._stored[atom]
 
     def define(self, var: Var, axes: tuple[Axis, ...], body: Expr, **reduction: Any) -> Stage:
         """Add the stage that computes a value of the graph."""

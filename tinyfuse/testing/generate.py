@@ -66,6 +66,12 @@ CONSTRUCTS: dict[Construct, int] = {
     shaped.einsum: 1,
     rows.cumulative: 2,
     rows.accumulate: 1,
+    rows.sort: 2,
+    rows.argsort: 1,
+    rows.ranked: 1,
+    rows.lexsort: 1,
+    rows.order_statistic: 1,
+    rows.place: 1,
 }
 # What writes, what indexes with arrays and what makes arrays, besides those above.
 EFFECTS: dict[Construct, int] = {
@@ -98,6 +104,7 @@ EFFECTS: dict[Construct, int] = {
     indexed.causal: 1,
     indexed.one_hot: 1,
     indexed.listed: 2,
+    rows.sort_in_place: 2,
 }
 
 

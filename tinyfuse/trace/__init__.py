@@ -15,12 +15,15 @@ from tinyfuse.trace import linear_algebra as _linear_algebra
 from tinyfuse.trace import mask_reductions as _mask_reductions
 from tinyfuse.trace import new_arrays as _new_arrays
 from tinyfuse.trace import operators as _operators
+from tinyfuse.trace import order_statistics as _order_statistics
 from tinyfuse.trace import padding as _padding
 from tinyfuse.trace import picking as _picking
 from tinyfuse.trace import ranges as _ranges
 from tinyfuse.trace import reductions as _reductions
+from tinyfuse.trace import searching as _searching
 from tinyfuse.trace import selection as _selection
 from tinyfuse.trace import shape as _shape
+from tinyfuse.trace import sorting as _sorting
 from tinyfuse.trace.captured import Captured, Place
 from tinyfuse.trace.run import is_traced, trace
 from tinyfuse.trace.scope import as_traced
@@ -56,10 +59,13 @@ _CHAPTERS = (
     _mask_reductions,
     _new_arrays,
     _operators,
+    _order_statistics,
     _padding,
     _picking,
     _ranges,
     _reductions,
+    _searching,
     _selection,
     _shape,
+    _sorting,
 )
