@@ -1,5 +1,5 @@
 // Stable sorting of items, each with an unsigned key: of unsigned integers, which are their own
-// keys, and of pairs. Written for item_t; tinyfuse pastes what a program uses, with uint32_t, tf_pair
+// keys, and of pairs. Written for item_t; tinyfuse pastes what a program uses, with uint32_t, pair_t
 // or another type for item_t and the type of the keys for key_t. Items are sorted in runs of 16,
 // which are merged; many items with short keys by one byte after the other (D. E. Knuth, The Art of
 // Computer Programming, volume 3, 5.2, 5.2.4 and 5.2.5).
@@ -71,7 +71,7 @@ static inline void tf_merge_two_item(const item_t *restrict row, item_t *restric
 // Sorts in runs of 16, then merges pairs of runs, back and forth between the row and `scratch`.
 static inline void tf_merge_sort_item(item_t *restrict row, item_t *restrict scratch, long n) {
   long rounds = 0;
-  while (16L << rounds < n)
+  for (long width = 16; width < n; width *= 2)
     rounds++;
   item_t *from = rounds % 2 ? scratch : row, *to = rounds % 2 ? row : scratch;
   for (long i = 0; i < n; i += 16)

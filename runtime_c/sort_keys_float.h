@@ -12,17 +12,18 @@ static inline bits_t tf_order_real(real_t x) {
 // Stores the values that the sorted keys of a row stand for. Behind the n keys there is room for as
 // many: for the zeros of the row, whose signs stay in their order.
 static inline void tf_put_sorted_real(const real_t *row, real_t *to, bits_t *keys, long n) {
-  bits_t sign = (bits_t)1 << (BITS - 1), *zeros = keys + n;
-  long negative = 0, count = 0;
+  bits_t sign = (bits_t)1 << (BITS - 1), *zeros = keys + n, negative = 0;
   for (long i = 0; i < n; i++)
-    negative += tf_bits_real(row[i]) == sign;
-  for (long i = 0; i < n && negative; i++)
-    if (row[i] == 0) zeros[count++] = tf_bits_real(row[i]);
-  count = 0;
+    negative |= tf_bits_real(row[i]) == sign;
+  long count = 0;
+  if (negative)
+    for (long i = 0; i < n; i++)
+      if (row[i] == 0) zeros[count++] = tf_bits_real(row[i]);
   for (long i = 0; i < n; i++) {
     bits_t key = keys[i];
     to[i] = tf_from_bits_real(key & sign ? key ^ sign : ~key);
   }
-  for (long i = 0; i < n && negative; i++)
-    if (keys[i] == sign) to[i] = tf_from_bits_real(zeros[count++]);
+  if (negative)
+    for (long i = 0, zero = 0; zero < count; i++)
+      if (keys[i] == sign) to[i] = tf_from_bits_real(zeros[zero++]);
 }

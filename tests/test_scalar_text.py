@@ -275,9 +275,9 @@ def test_nothing_is_left_of_placeholders() -> None:
 
 
 def test_each_function_says_what_it_does() -> None:
-    functions = [part for part in whole_head().split("\n\n") if "{" in part]
+    functions = [part for part in whole_head().split("\n\n") if "static" in part]
     assert len(functions) > 100
-    assert all(re.match(r"// .*\nstatic inline \w+ tf_\w+\(", part) for part in functions)
+    assert all(re.match(r"(// .*\n)+static inline \w+ tf_\w+\(", part) for part in functions)
 
 
 def test_pycparser_reads_the_head() -> None:
@@ -286,7 +286,7 @@ def test_pycparser_reads_the_head() -> None:
     assert len(c_parser.CParser().parse(code).ext) == len(all_names())
 
 
-@pytest.mark.parametrize("path", sorted(runtime_c().glob("scalar_*.h")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(runtime_c().glob("s*.h")), ids=lambda path: path.name)
 def test_sources_are_formatted(path: Path) -> None:
     assert clang_format(path.read_text()) == path.read_text()
 

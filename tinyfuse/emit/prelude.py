@@ -105,7 +105,8 @@ def _needs(name: str) -> tuple[str, ...]:
 
 def _typedefs() -> dict[str, str]:
     integers = {f"{name}_t": f"typedef __{name.upper()}_TYPE__ {name}_t;" for name in _INTEGERS}
-    return {"bool8_t": "typedef __UINT8_TYPE__ bool8_t; // 0 or 1", **integers}
+    pair = "typedef struct {\n  uint64_t key, position;\n} pair_t;"
+    return {"bool8_t": "typedef __UINT8_TYPE__ bool8_t; // 0 or 1", **integers, "pair_t": pair}
 
 
 @functools.cache
@@ -201,10 +202,8 @@ def _with_words(text: str, words: Mapping[str, str]) -> str:
 
 
 def _for_items(item: str) -> Callable[[str], str]:
-    """Puts uint32_t for item_t and key_t, or tf_pair and uint64_t; tf_x_uint32 for tf_x_item."""
-    words = {"item_t": f"{item}_t", "key_t": f"{item}_t"}
-    if item == "pair":
-        words = {"item_t": "tf_pair", "key_t": "uint64_t"}
+    """Puts uint32_t for item_t and key_t, or pair_t and uint64_t; tf_x_uint32 for tf_x_item."""
+    words = {"item_t": f"{item}_t", "key_t": "uint64_t" if item == "pair" else f"{item}_t"}
     return lambda text: _with_words(re.sub(r"\b(tf_\w+)_item\b", rf"\g<1>_{item}", text), words)
 
 

@@ -72,7 +72,7 @@ def lexsort(scope: Scope) -> Expression:
 
 
 def order_statistic(scope: Scope) -> Expression:
-    """Medians and quantiles; numpy gives those of NaN in all another dtype."""
+    """Medians and quantiles, with fractions that are Python numbers."""
     x = scope.array(lambda value: value.dtype.kind != "b" and value.size > 0)
     axis = _axis(scope, x) if scope.values[x].ndim and scope.choices.below(4) else "axis=None"
     keep = ", keepdims=True" if scope.choices.chance(1, 4) else ""
@@ -88,13 +88,13 @@ def order_statistic(scope: Scope) -> Expression:
 def place(scope: Scope) -> Expression:
     """Where values belong in a sorted array, or between edges."""
     edges, v = scope.array(), scope.array()
-    ordered = scope.choices.choose(("np.sort({0}, axis=None)", "np.cumsum({0} > 0)"))
+    ordered = scope.choices.choose(("np.sort({0}, axis=None)", "np.cumsum(np.greater({0}, 0))"))
     side = scope.choices.choose(("", ", side='right'"))
     right = scope.choices.choose(("", ", right=True"))
     forms = (
         f"np.searchsorted({ordered}, {{1}}{side})",
-        f"np.digitize({{1}}, np.cumsum({{0}} > 0){right})",
-        f"np.digitize({{1}}, np.cumsum({{0}} > 0)[::-1]{right})",
+        f"np.digitize({{1}}, np.cumsum(np.greater({{0}}, 0)){right})",
+        f"np.digitize({{1}}, np.cumsum(np.greater({{0}}, 0))[::-1]{right})",
     )
     return call(scope.choices.choose(forms), edges, v)
 

@@ -87,10 +87,11 @@ def _without_nan(rows: _Rows, found: Tracer) -> Tracer:
 
 def _finished(found: Tracer, axes: Sequence[int], keepdims: Any, before: int = 0) -> Tracer:
     """With the axes that went, if they are wanted; behind some new ones."""
-    if keepdims is not np._NoValue and keepdims:
-        found = insert_axes(found, [before + at for at in axes])
-    found._scalar = not found.shape
-    return found
+    if keepdims is np._NoValue or not keepdims:
+        found._scalar = not found.shape
+        return found
+    kept = insert_axes(found, [before + at for at in axes])
+    return Tracer(active(), kept._atom)  # an array, also where it has no axes
 
 
 @listed(np.median)

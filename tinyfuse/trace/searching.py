@@ -66,7 +66,7 @@ def _by_halves(
 
 def _further(place: Tracer, steps: int) -> Tracer:
     if type(place._atom) is Literal:
-        return filled((), INT64.type(place._atom.value + steps))
+        return filled((), INT64.type(int(place._atom.value) + steps))
     further: Tracer = apply(np.add, (place, steps)) if steps else place
     return further
 

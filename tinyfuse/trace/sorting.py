@@ -13,7 +13,7 @@ from tinyfuse.graph import primitives as p
 from tinyfuse.trace.axes import normalize_axis_index
 from tinyfuse.trace.cells import require_writable, write
 from tinyfuse.trace.dispatch import as_method, listed
-from tinyfuse.trace.operations import filled, reshape, result, traced
+from tinyfuse.trace.operations import filled, reshape, result, scalar_copy, traced
 from tinyfuse.trace.picking import as_tracer, take_along_axis
 from tinyfuse.trace.tracer import Tracer
 
@@ -87,7 +87,7 @@ def lexsort(keys: Any, axis: Any = -1) -> Tracer:
     if any(part.shape != parts[0].shape for part in parts):
         raise errors.InvalidArgumentError("all keys need to be the same shape")
     if not parts[0].ndim:
-        return filled((), INT64.type(0))
+        return scalar_copy(filled((), INT64.type(0)))
     at = normalize_axis_index(operator.index(axis), parts[0].ndim)
     found = positions_along(parts[0], at, "stable")
     for part in parts[1:]:
