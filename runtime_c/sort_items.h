@@ -1,21 +1,23 @@
 // Stable sorting of items, each with an unsigned key: of unsigned integers, which are their own
 // keys, and of pairs. Written for item_t; tinyfuse pastes what a program uses, with uint32_t, pair_t
-// or another type for item_t and the type of the keys for key_t. Items are sorted in runs of 16,
+// or another type for item_t and the type of the keys for key_t. Items are sorted in runs of 32,
 // which are merged; many items with short keys by one byte after the other (D. E. Knuth, The Art of
 // Computer Programming, volume 3, 5.2, 5.2.4 and 5.2.5).
 
-// Sorts at most 16 items: each goes where the number of those before it says.
-static inline void tf_sort_run_item(const item_t *row, item_t *to, long n) {
-  item_t items[16];
-  key_t keys[16], places[16] = {0};
-  for (long i = 0; i < n; i++)
+// Sorts at most `most` items, 16 or 32: each goes where the number of those before it says.
+static inline void tf_sort_run_item(const item_t *row, item_t *to, key_t n, key_t most) {
+  item_t items[32];
+  key_t keys[32], places[32];
+  for (key_t i = 0; i < n; i++)
     items[i] = row[i];
-  for (long i = 0; i < 16; i++)
+  for (key_t i = 0; i < most; i++) {
     keys[i] = i < n ? tf_key_item(items[i]) : (key_t)-1;
-  for (key_t j = 0; j < 16; j++)
-    for (key_t i = 0; i < 16; i++)
+    places[i] = 0;
+  }
+  for (key_t j = 0; j < most; j++)
+    for (key_t i = 0; i < most; i++)
       places[i] += (keys[j] < keys[i]) | ((keys[j] == keys[i]) & (j < i));
-  for (long i = 0; i < n; i++)
+  for (key_t i = 0; i < n; i++)
     to[places[i]] = items[i];
 }
 
@@ -68,15 +70,20 @@ static inline void tf_merge_two_item(const item_t *restrict row, item_t *restric
   }
 }
 
-// Sorts in runs of 16, then merges pairs of runs, back and forth between the row and `scratch`.
+// Sorts in runs of 32, then merges pairs of runs, back and forth between the row and `scratch`.
 static inline void tf_merge_sort_item(item_t *restrict row, item_t *restrict scratch, long n) {
-  long rounds = 0;
-  for (long width = 16; width < n; width *= 2)
+  if (n <= 16) {
+    tf_sort_run_item(row, row, (key_t)n, 16);
+    return;
+  }
+  long rounds = 0, whole = n - n % 32;
+  for (long width = 32; width < n; width *= 2)
     rounds++;
   item_t *from = rounds % 2 ? scratch : row, *to = rounds % 2 ? row : scratch;
-  for (long i = 0; i < n; i += 16)
-    tf_sort_run_item(row + i, from + i, n - i < 16 ? n - i : 16);
-  for (long width = 16; width < n; width *= 2) {
+  for (long i = 0; i < whole; i += 32)
+    tf_sort_run_item(row + i, from + i, 32, 32);
+  if (whole < n) tf_sort_run_item(row + whole, from + whole, (key_t)(n - whole), 32);
+  for (long width = 32; width < n; width *= 2) {
     long i = 0;
     for (; n - i >= 4 * width; i += 4 * width)
       tf_merge_two_item(from + i, to + i, width);
