@@ -182,9 +182,10 @@ def _program(
 
 
 def _is_valid(program: Program) -> bool:
-    """Whether it runs; effects that have been left out may have made it so."""
+    """Whether it runs, to supported dtypes; effects left out may have changed what comes after."""
+    made = [each.target for each in program.statements if each.target]
     try:
-        results = program()
+        results = replace(program, outputs=(*program.outputs, *made), _functions=[])()
     except Exception:  # whatever numpy or Python says
         return False
     values = results if isinstance(results, tuple) else (results,)

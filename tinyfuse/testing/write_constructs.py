@@ -11,7 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.testing.elementwise_constructs import ufuncs_of
+from tinyfuse.testing.memory import share_memory
 from tinyfuse.testing.program import Expression, call, effect, method, quietly
 from tinyfuse.testing.scope import Array, NotApplicable, Scope
 from tinyfuse.testing.shaped_constructs import item
@@ -95,7 +97,20 @@ def augment(scope: Scope) -> Expression:
     text, operands = value(scope, scope.values[y], 1)
     symbol = scope.choices.choose(AUGMENTED)
     scope.raise_to_power(symbol, y)
+    if symbol == "**":
+        _approximate(scope, np.power, scope.values[y])
     return effect(f"{{0}} {symbol}= {text}", y, *operands)
+
+
+def _approximate(scope: Scope, ufunc: np.ufunc, *places: np.ndarray | np.generic) -> None:
+    """Note an approximated function that writes, or reads, elements in descending order.
+
+    numpy has other loops for these than for ascending ones, and turns an array that is read and
+    written, but not one that is read only: so the last bits depend on what `out` is.
+    """
+    descending = any(stride < 0 for place in places for stride in place.strides)
+    if descending and not SCALAR_OPS[ufunc.__name__].exact:
+        scope.compose()
 
 
 def _may_be_bound(scope: Scope) -> Callable[[Array], bool]:
@@ -107,8 +122,11 @@ def augment_part(scope: Scope) -> Expression:
     """`y[::2] += x`."""
     y = scope.writable()
     place = f"{{0}}[{key(scope, scope.values[y].shape)}]"
-    text, operands = value(scope, part(scope, place, y), 1)
+    chosen = part(scope, place, y)
+    text, operands = value(scope, chosen, 1)
     symbol = scope.choices.choose(("+", "-", "*", *AUGMENTED))
+    if symbol == "**":
+        _approximate(scope, np.power, chosen)
     return effect(f"{place} {symbol}= {text}", y, *operands)
 
 
@@ -133,7 +151,8 @@ def output(scope: Scope) -> Expression:
     """`np.add(x, z, out=y)`, into a part of it or where a mask says."""
     y = scope.writable()
     place = f"{{0}}[{key(scope, scope.values[y].shape)}]" if scope.choices.chance(1, 3) else "{0}"
-    shape = np.shape(part(scope, place, y))
+    chosen = part(scope, place, y)
+    shape = np.shape(chosen)
     fits = [scope.array(lambda other: _stretches(other.shape, shape))]
     if scope.choices.below(2):
         fits.append(scope.array(lambda other: _stretches(other.shape, shape)))
@@ -142,6 +161,7 @@ def output(scope: Scope) -> Expression:
         raise NotApplicable
     holes = ", ".join(f"{{{1 + at}}}" for at in range(len(fits)))
     function, masks = scope.choices.choose(names), []
+    _approximate(scope, getattr(np, function), chosen, *[scope.values[name] for name in fits])
     where = ""
     if scope.choices.chance(1, 4):
         masks = [scope.array(lambda m: m.dtype.kind == "b" and _stretches(m.shape, shape))]
@@ -157,15 +177,22 @@ def reduced_output(scope: Scope) -> Expression:
     axis = scope.choices.below(len(shape))
     y = scope.writable(lambda value: value.shape == (*shape[:axis], *shape[axis + 1 :]))
     name = scope.choices.choose(("max", "sum", "min", "prod"))
+    if name in ("max", "min") and not np.can_cast(scope.values[x].dtype, scope.values[y].dtype):
+        raise NotApplicable  # numpy puts the first element, and it alone, through the dtype of y
     return effect(f"np.{name}({{1}}, axis={axis}, out={{0}})", y, x, by_layout=True)
 
 
 def copyto(scope: Scope) -> Expression:
     y = scope.writable()
-    shape = scope.values[y].shape
-    text, operands = value(scope, scope.values[y], 1)
+    target = scope.values[y]
+    text, operands = value(scope, target, 1)
     if scope.choices.chance(1, 3):
-        mask = scope.array(lambda m: m.dtype.kind == "b" and _stretches(m.shape, shape))
+        # numpy reads a mask while it writes; where they overlap, what it has written
+        mask = scope.array(
+            lambda m: m.dtype.kind == "b"
+            and _stretches(m.shape, target.shape)
+            and (m is target or not share_memory(m, target))
+        )
         return effect(
             f"np.copyto({{0}}, {text}, where={{{1 + len(operands)}}})", y, *operands, mask
         )

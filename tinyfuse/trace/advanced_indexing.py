@@ -57,7 +57,7 @@ def set_item(target: Tracer, index: Any, value: Any) -> None:
     if key.masks:
         return set_masked(target, key, value)
     if not key.positions:
-        target[... if key.is_whole else tuple(key.basic)] = value
+        target[key.basic_index] = value
     else:
         Taken(basic_part(target, key), key).write("set", assigned_value(value, target.dtype))
     return None

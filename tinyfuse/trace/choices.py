@@ -17,7 +17,15 @@ from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.masking import select_atom
-from tinyfuse.trace.operations import broadcast_shape, cast, copy, reshape, stretch_atom, traced
+from tinyfuse.trace.operations import (
+    broadcast_shape,
+    cast,
+    copy,
+    lying,
+    reshape,
+    stretch_atom,
+    traced,
+)
 from tinyfuse.trace.picking import as_tracer, in_mode, take
 from tinyfuse.trace.selection import promoting, where
 from tinyfuse.trace.tracer import Tracer
@@ -41,7 +49,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tracer
         chosen = select_atom(here._atom, cast(arrays[at], to)._atom, chosen, shape)
     if len(arrays) == 1:
         return copy(Tracer(active(), stretch_atom(chosen, shape)))
-    return Tracer(active(), chosen, not shape)
+    return lying(Tracer(active(), chosen, not shape), "C", index)
 
 
 def _require_choices(index: Tracer, count: int) -> None:
@@ -73,7 +81,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tracer:
     chosen = _as(default, to)
     for test, choice in zip(tests[::-1], choices[::-1], strict=True):
         chosen = where(test, _as(choice, to), chosen)
-    return Tracer(active(), stretch_atom(chosen._atom, shape))
+    return lying(Tracer(active(), stretch_atom(chosen._atom, shape)), "C", chosen)
 
 
 def _as(value: Any, dtype: np.dtype) -> Tracer:
@@ -182,7 +190,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Trac
         before = _comes_before(x, value)
     else:
         before = apply(np.logical_not, (_comes_before(value, x),))
-    return before.sum(axis=-1)
+    return lying(before.sum(axis=-1), "C", value)
 
 
 def _comes_before(a: Tracer, b: Tracer) -> Tracer:

@@ -181,7 +181,8 @@ def _operand(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Atom:
         with np.errstate(over="ignore"):
             return Literal(dtype.type(value))
     if value.dtype != dtype:
-        value = cast_atom(value, dtype)
+        given, value = value, cast_atom(value, dtype)
+        active().memory.convert(given, value)
     return value if value.shape == shape else stretch_atom(value, shape)
 
 
