@@ -318,6 +318,37 @@ def test_functions(function: Callable[..., Any]) -> None:
     both(function, LINE)
 
 
+def test_a_mask_is_read_before_anything_is_written() -> None:
+    """numpy's copyto reads a mask while it writes, so that it sees what it has written."""
+
+    def shifted(m: Any, v: Any) -> Any:
+        np.copyto(m[1:], v, where=m[:-1])
+        return m
+
+    mask, values = np.array([True, True, False, True, False]), np.array([False, True, True, False])
+    expected = np.array([True, False, True, True, False])
+    found = mask.copy()
+    np.copyto(found[1:], values, where=mask[:-1])
+    assert found.tolist() == expected.tolist()
+    assert tinyfuse.jit(shifted)(mask.copy(), values).tolist() == expected.tolist()
+    check(lambda m, v: np.copyto(m, v, where=m), mask[1:], values)
+
+
+def test_extremes_are_converted_once() -> None:
+    """numpy puts the first element through the dtype of `out`, and then compares."""
+
+    def extremes(x: Any, low: Any, high: Any) -> None:
+        np.min(x, axis=0, out=low)
+        np.max(x, axis=0, out=high)
+
+    x = np.array([[-3, 2], [258, 5]])
+    low, high = np.zeros(2, np.uint8), np.zeros(2, np.uint8)
+    tinyfuse.jit(extremes)(x, low, high)
+    assert low.tolist() == [253, 2]  # -3 and 2, in uint8
+    assert high.tolist() == [2, 5]  # 258 and 5, in uint8
+    check(extremes, x, np.zeros(2), np.zeros(2))
+
+
 def test_swapped_arguments() -> None:
     check(swapped_arguments, LINE, LINE * 3)
     both(swapped_arguments, LINE, LINE * 3)

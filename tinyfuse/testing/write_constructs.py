@@ -189,9 +189,11 @@ def copyto(scope: Scope) -> Expression:
     if scope.choices.chance(1, 3):
         # numpy reads a mask while it writes; where they overlap, what it has written
         mask = scope.array(
-            lambda m: m.dtype.kind == "b"
-            and _stretches(m.shape, target.shape)
-            and (m is target or not share_memory(m, target))
+            lambda m: (
+                m.dtype.kind == "b"
+                and _stretches(m.shape, target.shape)
+                and (m is target or not share_memory(m, target))
+            )
         )
         return effect(
             f"np.copyto({{0}}, {text}, where={{{1 + len(operands)}}})", y, *operands, mask

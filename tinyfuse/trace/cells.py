@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # What decides whether a cell is a view of its base.
 Question = Callable[[Any], bool]
 
+
 class Cell:
     """The value of a traced array.
 
