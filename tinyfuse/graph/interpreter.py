@@ -14,6 +14,7 @@ from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive
 from tinyfuse.graph.numerics import Array, Numerics, NumpyNumerics, OrderedNumerics
 from tinyfuse.graph.orders import Steps, reduction_steps
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.shapes import result_dtype
 
 __all__ = ["Numerics", "NumpyNumerics", "OrderedNumerics", "interpret"]
 
@@ -92,12 +93,16 @@ def _scatter(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) 
     if row is None:  # set
         # In C order, so that the last of several wins: numpy goes by the indices' order in memory.
         result[tuple([np.array(index, order="C") for index in indices])] = values
-    elif row.exact and row.ufunc is not None:
+    elif row.exact and row.ufunc is not None and eqn.params["dtype"] == x.dtype == values.dtype:
         row.ufunc.at(result, tuple(indices), values)
     else:
+        dtype = np.dtype(eqn.params["dtype"])
+        made = result_dtype(row.name, (dtype, values.dtype))
         for turn in np.ndindex(indices[0].shape):
             place = tuple([index[turn] for index in indices])
-            result[place] = numerics.scalar(row.name, [result[place], values[turn]], result.dtype)
+            so_far = numerics.cast(result[place], dtype)
+            combined = numerics.scalar(row.name, [so_far, values[turn]], made)
+            result[place] = numerics.cast(combined, x.dtype)
     return result
 
 

@@ -114,8 +114,6 @@ def scatter_at(scope: Scope) -> Expression:
     shape = (*scope.values[ids].shape, *target.shape[1:])
     text, operands = value(scope, np.empty(shape, target.dtype), 2)
     given = part(scope, text, y, ids, *operands)
-    if np.result_type(target.dtype, np.asarray(given).dtype) != target.dtype:
-        raise NotApplicable  # refused: numpy converts there and back at each of several
     if target.ndim == np.ndim(given) == 1 < scope.values[ids].ndim:
         raise NotApplicable  # numpy reads behind the end of what it should stretch
     name = scope.choices.choose(("add", "add", "maximum", "subtract", "minimum", "multiply"))

@@ -52,9 +52,20 @@ def value(scope: Scope, place: np.ndarray | np.generic, position: int) -> tuple[
     if kind == 0 and place.dtype.kind != "b":
         return scope.choices.choose(LITERALS), []
     shape = place.shape
-    x = scope.array(lambda other: _stretches(other.shape, shape))
+    x = scope.array(lambda other: _stretches(other.shape, shape) and _fits(other, place.dtype))
     hole = f"{{{position}}}"
     return scope.choices.choose((hole, hole, f"{hole} + 1", f"~({hole} > 0)")), [x]
+
+
+def _fits(value: np.ndarray | np.generic, dtype: np.dtype) -> bool:
+    """Whether numpy converts all elements alike, wherever they stand.
+
+    What no unsigned integer holds becomes one number in its loops over vectors, another elsewhere.
+    """
+    if dtype.kind != "u" or value.dtype.kind != "f":
+        return True
+    with np.errstate(all="ignore"):
+        return bool(((value > -1) & (value < float(np.iinfo(dtype).max))).all())
 
 
 def _stretches(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -161,11 +172,17 @@ def output(scope: Scope) -> Expression:
         raise NotApplicable
     holes = ", ".join(f"{{{1 + at}}}" for at in range(len(fits)))
     function, masks = scope.choices.choose(names), []
-    _approximate(scope, getattr(np, function), chosen, *[scope.values[name] for name in fits])
+    given = [scope.values[name] for name in fits]
+    made = quietly(getattr(np, function), *given)
+    if not _fits(made, chosen.dtype):
+        raise NotApplicable
+    _approximate(scope, getattr(np, function), chosen, *given)
     where = ""
     if scope.choices.chance(1, 4):
         masks = [scope.array(lambda m: m.dtype.kind == "b" and _stretches(m.shape, shape))]
         where = f", where={{{1 + len(fits)}}}"
+        if made.dtype != chosen.dtype and any(share_memory(x, chosen) for x in given):
+            raise NotApplicable  # numpy puts what the mask leaves alone through the dtype of made
     casting = ', casting="unsafe"' if scope.choices.chance(1, 4) else ""
     return effect(f"np.{function}({holes}, out={place}{where}{casting})", y, *fits, *masks)
 
@@ -217,7 +234,7 @@ def swap(scope: Scope) -> Expression:
 
 
 def another_name(scope: Scope) -> Expression:
-    return call("{0}", scope.writable())
+    return method("{0}", scope.writable())
 
 
 def view(scope: Scope) -> Expression:

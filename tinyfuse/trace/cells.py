@@ -219,7 +219,9 @@ def _put_slice(builder: GraphBuilder, step: Eqn, base: Atom, value: Atom) -> Ato
 
 def _put_at(builder: GraphBuilder, step: Eqn, base: Atom, value: Atom) -> Atom:
     atoms = (base, value, *step.inputs[1:])
-    return builder.define(p.scatter, atoms, {"op": "set"}, base.shape, base.dtype)
+    return builder.define(
+        p.scatter, atoms, {"op": "set", "dtype": base.dtype}, base.shape, base.dtype
+    )
 
 
 PUTS: dict[Primitive, Put] = {
