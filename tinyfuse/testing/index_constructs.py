@@ -144,8 +144,7 @@ def set_masked(scope: Scope) -> Expression:
     place = scope.choices.choose(("{0}[{1}]", "{0}[{1}]", "{0}[~{1}]"))
     rest = target.shape[scope.values[mask].ndim :]
     if rest and scope.choices.below(2):
-        shapes = (rest, rest[1:], (1, *rest)) if symbol == "=" else (rest, rest[1:])
-        x = scope.array(lambda other: other.shape in shapes)
+        x = scope.array(lambda other: other.shape in (rest, rest[1:], (1, *rest)))
         return effect(f"{place} {symbol} {{2}}", y, mask, x)
     return effect(f"{place} {symbol} {literal}", y, mask)
 
