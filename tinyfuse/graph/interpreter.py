@@ -15,6 +15,7 @@ from tinyfuse.graph.numerics import Array, Numerics, NumpyNumerics, OrderedNumer
 from tinyfuse.graph.orders import Steps, reduction_steps
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.graph.shapes import result_dtype
+from tinyfuse.memory import overlaps_itself
 
 __all__ = ["Numerics", "NumpyNumerics", "OrderedNumerics", "interpret"]
 
@@ -77,7 +78,7 @@ def _pad(eqn: Eqn, x: np.ndarray, fill: np.ndarray) -> np.ndarray:
 
 def _written_copy(x: np.ndarray) -> np.ndarray:
     """A copy that lies in memory like the array, which numpy writes in place, gaps included."""
-    if not x.size or not all(x.strides):
+    if not x.size or overlaps_itself(x):
         return np.array(x)
     low, high = byte_bounds(x)
     memory = np.empty(high - low, np.uint8)
