@@ -288,5 +288,7 @@ def test_what_a_mask_has_chosen_keeps_its_shape() -> None:
 
     with pytest.raises(ShapeError) as raised:
         tinyfuse.jit(widened)(X[0])
-    words = "what a mask has chosen of float64[3, 1] can't hold np.subtract of it and a larger array"
+    words = (
+        "what a mask has chosen of float64[3, 1] can't hold np.subtract of it and a larger array"
+    )
     assert str(raised.value).startswith(f"{words}\n  at test_trace_masks.py:")

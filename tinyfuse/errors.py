@@ -231,6 +231,17 @@ class NegativePowerError(TinyfuseError, ValueError):
     """
 
 
+class ZeroWeightsError(TinyfuseError, ZeroDivisionError):
+    """The weights of np.average sum to zero, somewhere, which numpy refuses.
+
+    ::
+
+        np.average(x, axis=1, weights=w)     # w.sum(axis=1) has a 0
+
+    Use `np.where` to leave such rows out.
+    """
+
+
 class InPlaceWriteError(TinyfuseError, TypeError):
     """A write in place that tinyfuse does not trace.
 

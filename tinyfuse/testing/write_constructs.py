@@ -14,7 +14,7 @@ import numpy as np
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.testing.elementwise_constructs import ufuncs_of
 from tinyfuse.testing.memory import share_memory
-from tinyfuse.testing.program import Expression, call, effect, method, quietly
+from tinyfuse.testing.program import Expression, effect, method, quietly
 from tinyfuse.testing.scope import Array, NotApplicable, Scope
 from tinyfuse.testing.shaped_constructs import item
 
@@ -64,8 +64,9 @@ def _fits(value: np.ndarray | np.generic, dtype: np.dtype) -> bool:
     """
     if dtype.kind != "u" or value.dtype.kind != "f":
         return True
+    x: np.ndarray = np.asarray(value)
     with np.errstate(all="ignore"):
-        return bool(((value > -1) & (value < float(np.iinfo(dtype).max))).all())
+        return bool(np.all((x > -1) & (x < float(np.iinfo(dtype).max))))
 
 
 def _stretches(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

@@ -223,7 +223,7 @@ _listed_position("argmin", np.argmin)
 # -- mean, var, std: the steps of numpy's own functions
 
 
-def _divided_by_count(total: Tracer, count: Any) -> Tracer:
+def divided_by_count(total: Tracer, count: Any) -> Tracer:
     """`total / count`, computed in numpy's dtype and brought back to the dtype of the total.
 
     numpy divides float32 by an integer in float64 and rounds twice. Where float32 holds the count,
@@ -263,7 +263,7 @@ def mean(
     total = _accumulate("sum", selected("sum", x, where), axis, dtype, keepdims, out)
     if type(out) is Tracer:
         total = cast(total, out.dtype)  # where numpy keeps the sum
-    return _divided_by_count(total, _count(x, axis, where, keepdims))
+    return divided_by_count(total, _count(x, axis, where, keepdims))
 
 
 @listed(np.var, method="var")
@@ -286,7 +286,7 @@ def var(
         dtype = FLOAT64
     if not is_given(mean):
         total = _accumulate("sum", selected("sum", x, where), axis, dtype, True)
-        mean = _divided_by_count(total, _count(x, axis, where, True))
+        mean = divided_by_count(total, _count(x, axis, where, True))
     deviation = apply(np.subtract, (x, mean))
     if x.dtype == BOOL:
         squared = apply(np.multiply, (deviation, deviation))
@@ -294,7 +294,7 @@ def var(
         squared = apply(np.square, (deviation,))
     total = _accumulate("sum", selected("sum", squared, where), axis, dtype, keepdims)
     freedom = _count(x, axis, where, keepdims) - ddof
-    return _divided_by_count(total, np.maximum(freedom, 0))
+    return divided_by_count(total, np.maximum(freedom, 0))
 
 
 @listed(np.std, method="std")
