@@ -13,7 +13,7 @@ from tinyfuse.dtypes import BOOL
 from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.arrays import assigned_value
 from tinyfuse.trace.builder import active
-from tinyfuse.trace.dispatch import listed
+from tinyfuse.trace.dispatch import listed, refused
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.masking import select_atom
@@ -207,10 +207,8 @@ def _comes_before(a: Tracer, b: Tracer) -> Tracer:
 
 def _refused(functions: Sequence[Any], remedy: str) -> None:
     for function in functions:
-
-        @listed(function)
-        def refuse(*args: Any, name: str = function.__name__, **kwargs: Any) -> None:
-            raise errors.UnlistedFunctionError(f"np.{name} is not traced: {remedy}")
+        words = f"np.{function.__name__} is not traced: {remedy}"
+        refused(function, errors.UnlistedFunctionError, words)
 
 
 _refused(

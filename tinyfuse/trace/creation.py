@@ -11,7 +11,7 @@ from tinyfuse import errors
 from tinyfuse.dtypes import is_supported
 from tinyfuse.trace.axes import requested_shape
 from tinyfuse.trace.builder import active
-from tinyfuse.trace.dispatch import as_method, listed
+from tinyfuse.trace.dispatch import as_method, listed, refused
 from tinyfuse.trace.elementwise import NUMBERS
 from tinyfuse.trace.operations import cast, copy, filled, lying, stretch_atom, traced
 from tinyfuse.trace.tracer import Tracer
@@ -111,14 +111,6 @@ def isrealobj(x: Any) -> bool:
     return True
 
 
-def _refused(function: Callable[..., Any], remedy: str) -> None:
-    @listed(function)
-    def refuse(*args: Any, **kwargs: Any) -> None:
-        raise errors.DataDependentShapeError(
-            f"np.{function.__name__} has a result whose shape depends on data: {remedy}"
-        )
-
-
 _DATA_DEPENDENT: list[tuple[Callable[..., Any], str]] = [
     (np.nonzero, "use np.where(mask, a, b), or np.count_nonzero(mask) for their number"),
     (np.flatnonzero, "use np.where(mask, a, b), or np.count_nonzero(mask) for their number"),
@@ -126,7 +118,8 @@ _DATA_DEPENDENT: list[tuple[Callable[..., Any], str]] = [
     (np.unique, "call it outside the traced function"),
 ]
 for _function, _remedy in _DATA_DEPENDENT:
-    _refused(_function, _remedy)
+    _words = f"np.{_function.__name__} has a result whose shape depends on data: {_remedy}"
+    refused(_function, errors.DataDependentShapeError, _words)
 
 
 @as_method("nonzero")

@@ -9,7 +9,7 @@ import numpy as np
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL
 from tinyfuse.trace.assignment import copyto
-from tinyfuse.trace.dispatch import listed
+from tinyfuse.trace.dispatch import listed, refused
 from tinyfuse.trace.operations import copy as copied
 from tinyfuse.trace.operations import filled, scalar_copy
 from tinyfuse.trace.picking import as_tracer
@@ -66,12 +66,11 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
 
 
 def _refused(function: Any, instead: str) -> None:
-    @listed(function)
-    def refuse(*args: Any, **kwargs: Any) -> None:
-        raise errors.BoolConversionError(
-            f"np.{function.__name__} returns Python's True or False, which is known only when the "
-            f"compiled function runs; use {instead}"
-        )
+    words = (
+        f"np.{function.__name__} returns Python's True or False, which is known only when the "
+        f"compiled function runs; use {instead}"
+    )
+    refused(function, errors.BoolConversionError, words)
 
 
 _refused(np.allclose, "np.isclose(a, b).all()")
