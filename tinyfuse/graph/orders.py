@@ -31,8 +31,8 @@ Which order, where only axes of a size other than 1 count:
 - any other sum, prod: reduced axes that are neighbours form a run; each run is one step over its
   elements in C order, the last run first. The run with the array's last axis is `Lanes(64, 1024)`,
   the others `RowBlocks(128)`.
-- max, min, any, all: the same runs, `Lanes(64, 1024)` and `Serial`. The result is the same in any
-  order; the steps only say how it is computed.
+- max, min, fmax, fmin, any, all: the same runs, `Lanes(64, 1024)` and `Serial`. The result is the
+  same in any order; the steps only say how it is computed.
 - argmax, argmin: one step, `Serial`; the first index wins, the first NaN before all others.
 
 No step is left where all reduced axes have size 1: the start value is combined with the one
@@ -46,6 +46,7 @@ from dataclasses import dataclass
 
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Primitive
+from tinyfuse.graph.reduce_ops import REDUCE_OPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ Steps = tuple[ReductionStep, ...]
 
 def reduction_steps(graph: Graph) -> dict[Eqn, Steps]:
     """For each reduce and contract equation, the steps one after the other."""
-    leaves = leaf_axes(graph) if any(_is_sum(eqn) for eqn in graph.eqns) else {}
+    leaves = leaf_axes(graph) if any(map(_rounds, graph.eqns)) else {}
     steps: dict[Eqn, Steps] = {}
     for eqn in graph.eqns:
         if eqn.primitive is p.contract:
@@ -109,8 +110,8 @@ def reduction_steps(graph: Graph) -> dict[Eqn, Steps]:
     return steps
 
 
-def _is_sum(eqn: Eqn) -> bool:
-    return eqn.primitive is p.reduce and eqn.params["op"] in ("sum", "prod")
+def _rounds(eqn: Eqn) -> bool:
+    return eqn.primitive is p.reduce and REDUCE_OPS[eqn.params["op"]].rounds
 
 
 def _contract_steps(eqn: Eqn) -> Steps:
@@ -133,18 +134,17 @@ def _is_along_last_axis(eqn: Eqn, contracted: list[int]) -> bool:
 
 
 def _reduce_steps(eqn: Eqn, leaves: Mapping[Atom, Masks]) -> Steps:
-    operand, op = eqn.inputs[0], eqn.params["op"]
+    operand, op = eqn.inputs[0], REDUCE_OPS[eqn.params["op"]]
     runs = _runs(operand.shape, eqn.params["axes"])
     if not runs:
         return ()
-    if op in ("argmax", "argmin"):
+    if op.finds_place:
         return (ReductionStep(runs[0], SERIAL),)
-    is_sum = op in ("sum", "prod")
-    if is_sum and _long_axes(operand.shape) not in leaves.get(operand, ()):
+    if op.rounds and _long_axes(operand.shape) not in leaves.get(operand, ()):
         return (ReductionStep(tuple([axis for run in runs for axis in run]), CHAIN),)
     last = max(axis for axis, extent in enumerate(operand.shape) if extent != 1)
     return tuple(
-        ReductionStep(run, LANES if last in run else ROW_BLOCKS if is_sum else SERIAL)
+        ReductionStep(run, LANES if last in run else ROW_BLOCKS if op.rounds else SERIAL)
         for run in reversed(runs)
     )
 

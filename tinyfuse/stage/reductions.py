@@ -11,9 +11,9 @@ import numpy as np
 
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph.ir import Atom, Eqn
-from tinyfuse.graph.numerics import COMBINATIONS, start_value
 from tinyfuse.graph.orders import LANES, SERIAL, Chain, Lanes, RowBlocks, Serial
 from tinyfuse.graph.orders import Order as StepOrder
+from tinyfuse.graph.reduce_ops import REDUCE_OPS
 from tinyfuse.stage.expr import Accumulator, Cast, Const, Expr, Index, IndexTest, Load, Op, select
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Order, Stage
@@ -166,8 +166,8 @@ def contract(builder: Builder, eqn: Eqn) -> None:
         run=tuple([lhs[axis] for step in steps for axis in step.axes]),
         extents={**dict(zip(lhs, a.shape, strict=True)), **dict(zip(rhs, b.shape, strict=True))},
         accumulate=accumulate,
-        combine=COMBINATIONS["sum"],
-        start=start_value("sum", dtype),
+        combine=REDUCE_OPS["sum"].combine,
+        start=REDUCE_OPS["sum"].start(dtype),
         finish=builder.defines(eqn.output),
     )
     _expand(step, steps[0].order) if steps else _single(step)
@@ -175,16 +175,16 @@ def contract(builder: Builder, eqn: Eqn) -> None:
 
 def reduce(builder: Builder, eqn: Eqn) -> None:
     """The stage rule of `primitives.reduce`."""
-    if eqn.params["op"] in EXTREMES:
+    if REDUCE_OPS[eqn.params["op"]].finds_place:
         _index_of_extreme(builder, eqn)
     else:
         steps = [(step.axes, step.order) for step in builder.steps[eqn]]
-        _fold(_step(builder, eqn, eqn.params["op"], eqn.output.dtype), steps)
+        _fold(_step(builder, eqn, eqn.output.dtype), steps)
 
 
-def _step(builder: Builder, eqn: Eqn, op: str, dtype: np.dtype) -> Step:
+def _step(builder: Builder, eqn: Eqn, dtype: np.dtype) -> Step:
     """A reduce equation as a step over no axes yet, in the dtype it accumulates in."""
-    (operand,) = eqn.inputs
+    (operand,), row = eqn.inputs, REDUCE_OPS[eqn.params["op"]]
     axes = range(len(operand.shape))
     return Step(
         builder,
@@ -192,9 +192,9 @@ def _step(builder: Builder, eqn: Eqn, op: str, dtype: np.dtype) -> Step:
         kept=tuple([axis for axis in axes if axis not in eqn.params["axes"]]),
         run=(),
         extents=dict(enumerate(operand.shape)),
-        accumulate=_accumulates(COMBINATIONS[op], _elements(builder, operand, dtype)),
-        combine=COMBINATIONS[op],
-        start=start_value(op, dtype),
+        accumulate=_accumulates(row.combine, _elements(builder, operand, dtype)),
+        combine=row.combine,
+        start=row.start(dtype),
         finish=builder.defines(eqn.output),
     )
 
@@ -238,20 +238,16 @@ def _loads(stage: Stage, axes: Sequence[int]) -> Callable[[Position], Expr]:
     return lambda position: Load(stage, tuple([position.get(axis, ZERO) for axis in axes]))
 
 
-# The reduction that finds what argmax and argmin give the index of.
-EXTREMES = {"argmax": "max", "argmin": "min"}
-
-
 def _index_of_extreme(builder: Builder, eqn: Eqn) -> None:
     """The extreme element, then the smallest index that has it; a NaN is every extreme's."""
-    step = _step(builder, eqn, EXTREMES[eqn.params["op"]], eqn.inputs[0].dtype)
+    step = _step(builder, eqn, eqn.inputs[0].dtype)
     if not builder.steps[eqn]:
         step.finish(step.kept_axes(), Index(ZERO))
         return
     (axis,) = eqn.params["axes"]
     is_last = all(extent == 1 for at, extent in step.extents.items() if at > axis)
     order = LANES if is_last else SERIAL
-    suffix = EXTREMES[eqn.params["op"]]
+    suffix = eqn.params["op"].removeprefix("arg")
     of_extreme = replace(step, name=f"{step.name}_{suffix}", finish=_adds(step, suffix))
     extreme = _fold(of_extreme, [((axis,), order)])
     element = _elements(builder, eqn.inputs[0], step.start.dtype)

@@ -2,6 +2,7 @@
 
 # Importing a chapter of numpy's functions lists them.
 from tinyfuse.trace import accumulating as _accumulating
+from tinyfuse.trace import averages as _averages
 from tinyfuse.trace import choices as _choices
 from tinyfuse.trace import conversions as _conversions
 from tinyfuse.trace import creation as _creation
@@ -12,7 +13,9 @@ from tinyfuse.trace import indexing as _indexing
 from tinyfuse.trace import joining as _joining
 from tinyfuse.trace import linear_algebra as _linear_algebra
 from tinyfuse.trace import mask_reductions as _mask_reductions
+from tinyfuse.trace import nan_reductions as _nan_reductions
 from tinyfuse.trace import new_arrays as _new_arrays
+from tinyfuse.trace import norms as _norms
 from tinyfuse.trace import operators as _operators
 from tinyfuse.trace import padding as _padding
 from tinyfuse.trace import picking as _picking
@@ -42,6 +45,7 @@ __all__ = [
 
 _CHAPTERS = (
     _accumulating,
+    _averages,
     _choices,
     _conversions,
     _creation,
@@ -52,7 +56,9 @@ _CHAPTERS = (
     _joining,
     _linear_algebra,
     _mask_reductions,
+    _nan_reductions,
     _new_arrays,
+    _norms,
     _operators,
     _padding,
     _picking,
