@@ -119,10 +119,11 @@ def function_name(function: Any) -> str:
 
 def unlisted(name: str) -> errors.UnlistedFunctionError:
     message = f"{name} is not among the functions that tinyfuse traces"
-    module = name.rpartition(".")[0]
-    names = [each for each in listed_names() if each.rpartition(".")[0] == module]
-    near = difflib.get_close_matches(name, names, 1, 0.65)
-    hint = f"; the nearest one that is: {near[0]}" if near else ""
+    module, _, own = name.rpartition(".")
+    listed_there = [each.rpartition(".") for each in listed_names()]
+    names = [f"np.{each}" for there, _, each in listed_there if there == module]
+    near = difflib.get_close_matches(f"np.{own}", names, 1, 0.65)
+    hint = f"; the nearest one that is: {module}{near[0][2:]}" if near else ""
     return errors.UnlistedFunctionError(message + hint)
 
 

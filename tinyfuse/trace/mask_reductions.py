@@ -13,6 +13,7 @@ from tinyfuse.trace import averages, reductions
 from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.axes import reduced_axes
 from tinyfuse.trace.builder import active
+from tinyfuse.trace.dispatch import FUNCTIONS as LISTED
 from tinyfuse.trace.masking import selected
 from tinyfuse.trace.masks import FUNCTIONS, Masked
 from tinyfuse.trace.operation import operate
@@ -129,3 +130,19 @@ def _count(a: Masked, axis: Any = None, *, keepdims: Any = False) -> Any:
 
 
 FUNCTIONS[np.count_nonzero] = _count
+
+
+def _without_nan(function: Callable[..., Any]) -> None:
+    """A function of numpy's that leaves out NaN too, and has `where=`."""
+
+    def run(a: Masked, axis: Any = None, *args: Any, keepdims: Any = False, **options: Any) -> Any:
+        def compute(axes: tuple[int, ...], kept: bool, where: Any) -> Any:
+            return LISTED[function](a._whole, axes, *args, keepdims=kept, where=where, **options)
+
+        return _reduced(a, axis, keepdims, compute)
+
+    FUNCTIONS[function] = run
+
+
+for _function in (np.nansum, np.nanprod, np.nanmean, np.nanvar, np.nanstd):
+    _without_nan(_function)

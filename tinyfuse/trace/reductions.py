@@ -130,7 +130,7 @@ def extreme(
 ) -> Tracer:
     axes = reduced_axes(axis, x.ndim)
     if type(out) is Tracer:
-        x = cast(x, _output_dtype(ufunc, x.dtype, out.dtype))
+        x = cast(x, _extreme_dtype(ufunc, x.dtype, out.dtype))
     x = selected(op, x, where)
     if has_mask(where) and not is_given(initial):
         raise without_identity(ufunc)
@@ -144,6 +144,17 @@ def extreme(
             f"{type_text(x)}"
         )
     return reduce(op, x, axes, x.dtype, keeps(keepdims))
+
+
+def _extreme_dtype(ufunc: np.ufunc, dtype: np.dtype, out: np.dtype) -> np.dtype:
+    """The dtype that elements are compared in, which the array given as `out=` must have."""
+    compared = _output_dtype(ufunc, dtype, out)
+    if compared != out:
+        raise errors.UnsupportedArgumentError(
+            f"np.{ufunc.__name__}.reduce(..., out=) of {out}, where numpy compares {compared} and "
+            f"converts after every element, is not supported: pass an array of {compared}"
+        )
+    return compared
 
 
 def _with_initial(
