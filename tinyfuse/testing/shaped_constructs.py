@@ -170,9 +170,7 @@ def _axes_text(choices: Choices, rank: int) -> str:
 def reduction(scope: Scope) -> Expression:
     x = scope.array()
     value = scope.values[x]
-    name = scope.choices.choose(("sum", "max", "mean", "min", "prod", "any", "all", "nan"))
-    if name == "nan":
-        name = scope.choices.choose(("nansum", "nanmax", "nanmin", "nanprod", "nanmean", "nanvar"))
+    name = scope.choices.choose(("sum", "max", "mean", "min", "prod", "any", "all"))
     if name in ("any", "all") and value.dtype.kind != "b" and scope.choices.below(2):
         name = "sum"
     keywords = (
@@ -186,7 +184,7 @@ def reduction(scope: Scope) -> Expression:
         keywords.append(
             f"dtype=np.{scope.choices.choose(('float64', 'float32', 'int64', 'int16'))}"
         )
-    if not name.startswith("nan") and scope.choices.below(2):
+    if scope.choices.below(2):
         return method(f"{{0}}.{name}({', '.join(keywords)})", x, by_layout=True)
     return call(f"np.{name}({', '.join(['{0}', *keywords])})", x, by_layout=True)
 
