@@ -329,7 +329,7 @@ class _Lowering:
         """Cut a loop into runs of steps of one extent, with every test decided that can be."""
         range_ = ranges[loop.axis]
         if loop.step > 1:
-            return self._steps(loop, range_)
+            return self._steps(stage, loop, ranges, bare)
         if loop.kind is LoopKind.UNROLL:
             return [Piece(Range(range_.base + s, 1), s, s + 1) for s in range(range_.extent)]
         cuts = [] if bare else self._cuts(stage, loop.axis, ranges)
@@ -352,7 +352,20 @@ class _Lowering:
             for cut in changes(test, axis, ranges)
         ]
 
-    def _steps(self, loop: Loop, range_: Range) -> list[Piece]:
+    def _steps(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[Piece]:
+        """Steps of several elements, cut where they can be, with a shorter one at each end."""
+        range_ = ranges[loop.axis]
+        if bare or loop.kind is LoopKind.PARALLEL or not range_.base.is_constant:
+            return self._whole_steps(loop, range_)
+        start = range_.base.constant
+        cuts = self._cuts(stage, loop.axis, ranges)
+        return [
+            piece
+            for low, high in parts(start, start + range_.extent, cuts)
+            for piece in self._whole_steps(loop, Range(affine(low), high - low))
+        ]
+
+    def _whole_steps(self, loop: Loop, range_: Range) -> list[Piece]:
         count, tail = divmod(range_.extent, loop.step)
         pieces = []
         if loop.kind is LoopKind.UNROLL:
