@@ -123,7 +123,7 @@ class OrderedNumerics(ABC):
             return np.reshape(combine(np.full_like(x, start, order="C"), x), eqn.output.shape)
         for step in steps:
             terms = _flat_in_front(x, step.axes)
-            order = step.order if op.rounds else Chain(1)  # the others are order-free
+            order = step.order if op.depends_on_order(dtype) else Chain(1)  # any is right
             total = combine_in_order(order, (terms,), start, combine, combine)
             x = total.reshape([1 if at in step.axes else n for at, n in enumerate(x.shape)])
         return x.reshape(eqn.output.shape)

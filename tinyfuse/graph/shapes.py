@@ -74,9 +74,10 @@ def result_dtype(op: str, dtypes: tuple[np.dtype, ...]) -> np.dtype:
             raise ValueError(f"{op}: the branches are {dtypes[1]} and {dtypes[2]}")
         return dtypes[1]
     if row.ufunc is None:
-        if dtypes != (INT64,) * row.arity:
-            raise ValueError(f"{op}: takes int64, not {_names(dtypes)}")
-        return INT64
+        if dtypes not in row.loops:
+            taken = " or ".join(map(_names, row.loops))
+            raise ValueError(f"{op}: takes {taken}, not {_names(dtypes)}")
+        return row.loops[dtypes]
     computed, results = resolve(row.ufunc, dtypes)
     if computed != dtypes:
         raise ValueError(f"{op}: computes in {_names(computed)}, not in {_names(dtypes)}")

@@ -31,10 +31,13 @@ def plans(
     """The plan of every stage. sites: for a stage computed inside another, which; it goes into the
     innermost loop that encloses the other's whole reduction."""
     visits = _visits(stages, sites)
+    filled = {site.stage for site in sites.values()}
     ordered = {}
     for stage in stages.stages:
         is_lanes = stage in sites and sites[stage].stage.order is Order.HALVING
-        loops = _ordered(stage) if is_lanes else _by_rows(stage, _ordered(stage))
+        loops = _ordered(stage, stage in filled)
+        if not is_lanes:
+            loops = _by_rows(stage, loops)
         ordered[stage] = _shared(stage, loops, visits[stage], machine)
     result = {}
     for stage, loops in ordered.items():
@@ -57,11 +60,12 @@ def _visits(stages: Stages, sites: Mapping[Stage, Site]) -> dict[Stage, int]:
     return visits
 
 
-def _ordered(stage: Stage) -> tuple[Loop, ...]:
+def _ordered(stage: Stage, filled: bool) -> tuple[Loop, ...]:
+    """filled: whether another stage is computed inside its loops."""
     if stage.scatter:
         return tuple(Loop(axis) for axis in (*stage.axes, *stage.reduce_axes))
-    loops = [Loop(axis) for axis in _axis_order(stage)]
-    if loops and loops[-1].axis in stage.axes:
+    loops = [Loop(axis) for axis in axis_order(stage)]
+    if loops and loops[-1].axis in stage.axes and (stage.reduce_axes or not filled):
         loops[-1] = Loop(loops[-1].axis, 1, LoopKind.VECTOR)
     return tuple(loops)
 
@@ -82,7 +86,7 @@ def _by_rows(stage: Stage, loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
     return (*outer, Loop(row.axis, ROWS), column, Loop(row.axis, 1, LoopKind.UNROLL))
 
 
-def _axis_order(stage: Stage) -> tuple[Axis, ...]:
+def axis_order(stage: Stage) -> tuple[Axis, ...]:
     """Free axes, then reduced ones; but the last free axis innermost where that suits the reads."""
     if not stage.reduce_axes or not stage.axes or stage.axes[-1].extent == 1:
         return (*stage.axes, *stage.reduce_axes)
@@ -117,12 +121,11 @@ def _shared(
     return (Loop(first.axis, first.step, LoopKind.PARALLEL), *rest)
 
 
-def _enclosing(tree: Stage, loops: tuple[Loop, ...]) -> Loop | None:
-    """The innermost loop of a tree around its rounds."""
-    assert tree.order is not Order.SERIAL
+def _enclosing(reader: Stage, loops: tuple[Loop, ...]) -> Loop | None:
+    """The innermost loop of a reader around those that reduce."""
     outside = []
     for loop in loops:
-        if loop.axis in tree.reduce_axes:
+        if loop.axis in reader.reduce_axes:
             break
         outside.append(loop)
     return outside[-1] if outside else None
