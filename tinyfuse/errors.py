@@ -232,13 +232,13 @@ class NegativePowerError(TinyfuseError, ValueError):
 
 
 class ZeroWeightsError(TinyfuseError, ZeroDivisionError):
-    """The weights of np.average sum to zero, somewhere, which numpy refuses.
+    """Weights of an average that add up to zero.
 
     ::
 
-        np.average(x, axis=1, weights=w)     # w.sum(axis=1) has a 0
+        np.average(x, weights=w)     # w of zeros: Weights sum to zero, can't be normalized
 
-    Use `np.where` to leave such rows out.
+    Divide where they do not: `np.where(w.sum() != 0, (x * w).sum() / w.sum(), 0)`.
     """
 
 

@@ -3,6 +3,7 @@
 # Importing a chapter of numpy's functions lists them.
 from tinyfuse.trace import accumulating as _accumulating
 from tinyfuse.trace import arranging as _arranging
+from tinyfuse.trace import averages as _averages
 from tinyfuse.trace import choices as _choices
 from tinyfuse.trace import conversions as _conversions
 from tinyfuse.trace import creation as _creation
@@ -16,6 +17,7 @@ from tinyfuse.trace import lines as _lines
 from tinyfuse.trace import mask_reductions as _mask_reductions
 from tinyfuse.trace import nan_reductions as _nan_reductions
 from tinyfuse.trace import new_arrays as _new_arrays
+from tinyfuse.trace import norms as _norms
 from tinyfuse.trace import operators as _operators
 from tinyfuse.trace import padding as _padding
 from tinyfuse.trace import picking as _picking
@@ -47,6 +49,7 @@ __all__ = [
 _CHAPTERS = (
     _accumulating,
     _arranging,
+    _averages,
     _choices,
     _conversions,
     _creation,
@@ -60,6 +63,7 @@ _CHAPTERS = (
     _mask_reductions,
     _nan_reductions,
     _new_arrays,
+    _norms,
     _operators,
     _padding,
     _picking,
