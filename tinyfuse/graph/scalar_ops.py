@@ -5,11 +5,15 @@ The name of a row is the ufunc's name, but for ufuncs with two outputs, which ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from tinyfuse.dtypes import INT64
+
+Loops = Mapping[tuple[np.dtype, ...], np.dtype]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +21,8 @@ class ScalarOp:
     """A function of scalars.
 
     evaluate: what numpy computes, on arrays. exact: whether tinyfuse promises numpy's bits.
-    cost: in additions, for the planner. ufunc, output: the ufunc and which of its outputs it is;
-    select and wrap_index are none.
+    cost: in additions, for the planner. ufunc, output: the ufunc and which of its outputs it is.
+    loops: for what is no ufunc, and no select, the dtype of the result for those of the operands.
     """
 
     name: str
@@ -28,6 +32,7 @@ class ScalarOp:
     exact: bool = True
     ufunc: np.ufunc | None = None
     output: int = 0
+    loops: Loops = field(default_factory=dict)
 
 
 def _rows(names: str, cost: int = 1, exact: bool = True) -> list[ScalarOp]:
@@ -38,6 +43,49 @@ def _rows(names: str, cost: int = 1, exact: bool = True) -> list[ScalarOp]:
 def _wrap_index(index: Any, extent: Any) -> Any:
     """A position along an axis, counted from its end where negative; the nearest one if outside."""
     return np.clip(np.where(index < 0, index + extent, index), 0, extent - 1)
+
+
+# Ranks: floating-point values as unsigned integers in the same order, -0 before +0. All NaN come
+# after +inf ("last") or before -inf ("first"), so that maximum and minimum of ranks, which C
+# compilers may combine in any order, are those of the values.
+
+UNSIGNED: dict[np.dtype, np.dtype] = {
+    np.dtype(np.float32): np.dtype(np.uint32),
+    np.dtype(np.float64): np.dtype(np.uint64),
+}
+_INFINITY = {"u4": 0x7F80_0000, "u8": 0x7FF0_0000_0000_0000}  # its bits
+
+
+def _ordered(bits: Any) -> Any:
+    """Bits of values to signed integers in the same order, as unsigned ones; its own inverse."""
+    top = np.array(8 * bits.itemsize - 1, bits.dtype)
+    negative = (bits >> top).astype(bool)
+    return np.where(negative, bits ^ np.array(np.iinfo(bits.dtype).max >> 1, bits.dtype), bits)
+
+
+def _offset(dtype: np.dtype, nan: str) -> Any:
+    """What moves the NaN of both signs to one end."""
+    above = dtype.type(_INFINITY[dtype.str[1:]] + 1)
+    return above if nan == "last" else dtype.type(2 ** (8 * dtype.itemsize) - int(above))
+
+
+def _rank(nan: str) -> ScalarOp:
+    def evaluate(x: Any) -> Any:
+        bits = np.atleast_1d(x).view(UNSIGNED[np.dtype(x.dtype)])
+        return (_ordered(bits) + _offset(bits.dtype, nan)).reshape(np.shape(x))[()]
+
+    loops: Loops = {(real,): bits for real, bits in UNSIGNED.items()}
+    return ScalarOp(f"rank_nan_{nan}", evaluate, 1, 3, loops=loops)
+
+
+def _of_rank(nan: str) -> ScalarOp:
+    def evaluate(rank: Any) -> Any:
+        ranks = np.atleast_1d(rank)
+        bits = _ordered(ranks - _offset(ranks.dtype, nan))
+        return bits.view(f"f{bits.dtype.itemsize}").reshape(np.shape(rank))[()]
+
+    loops: Loops = {(bits,): real for real, bits in UNSIGNED.items()}
+    return ScalarOp(f"of_rank_nan_{nan}", evaluate, 1, 3, loops=loops)
 
 
 SCALAR_OPS: dict[str, ScalarOp] = {
@@ -62,6 +110,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         ScalarOp("frexp_mantissa", lambda x: np.frexp(x)[0], 1, 4, True, np.frexp, 0),
         ScalarOp("frexp_exponent", lambda x: np.frexp(x)[1], 1, 4, True, np.frexp, 1),
         ScalarOp("select", np.where, 3),
-        ScalarOp("wrap_index", _wrap_index, 2),
+        ScalarOp("wrap_index", _wrap_index, 2, loops={(INT64, INT64): INT64}),
+        *[make(nan) for make in (_rank, _of_rank) for nan in ("last", "first")],
     ]
 }

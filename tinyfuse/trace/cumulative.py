@@ -15,7 +15,7 @@ from tinyfuse.graph.ir import Literal
 from tinyfuse.trace.axes import normalize_axis_index, reduced_axes
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.dispatch import listed
-from tinyfuse.trace.elementwise import METHODS, apply, check_exponents
+from tinyfuse.trace.elementwise import METHODS, apply, require_exponents
 from tinyfuse.trace.joining import concatenate_, diff
 from tinyfuse.trace.masking import select_atom
 from tinyfuse.trace.operations import (
@@ -27,7 +27,7 @@ from tinyfuse.trace.operations import (
     traced,
     type_text,
 )
-from tinyfuse.trace.promotion import OPERATIONS
+from tinyfuse.trace.promotion import OPERATIONS, resolve
 from tinyfuse.trace.reductions import sum_
 from tinyfuse.trace.tracer import Tracer
 
@@ -42,8 +42,9 @@ def accumulate(
     at = _axis(axis, x.ndim)
     to = _dtype(ufunc, x, dtype, out)
     x = cast(x, to)
-    if ufunc is np.power and to.kind == "i":
-        check_exponents(slice_axis(x, at, 1, max(x.shape[at] - 1, 0))._atom)
+    if ufunc is np.power:
+        exponents = slice_axis(x, at, 1, max(x.shape[at] - 1, 0))
+        require_exponents(exponents, resolve(ufunc, (to, to)))
     return result(x, p.cumulative, op=OPERATIONS[ufunc][0], axis=at)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinyfuse import errors
+from tinyfuse.trace.averages import mean
 from tinyfuse.trace.axes import normalize_axis_tuple
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.dispatch import listed
@@ -19,12 +20,12 @@ from tinyfuse.trace.masking import select_atom
 from tinyfuse.trace.operations import (
     cast,
     insert_axes,
+    lying,
     reshape,
     slice_axis,
     traced,
     transpose,
 )
-from tinyfuse.trace.reductions import mean
 from tinyfuse.trace.sorting import sorted_along
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
@@ -147,9 +148,9 @@ def _quantiles(
     if not parts:
         raise errors.UnsupportedArgumentError("no quantiles: q is empty")
     if not q.ndim:
-        return _finished(parts[0], rows.axes, keepdims)
+        return _finished(lying(parts[0], "C", rows.x), rows.axes, keepdims)
     together = concatenate_([insert_axes(part, (0,)) for part in parts], 0)
-    found = reshape(together, (*q.shape, *parts[0].shape))
+    found = lying(reshape(together, (*q.shape, *parts[0].shape)), "C", rows.x)
     return _finished(found, rows.axes, keepdims, q.ndim)
 
 

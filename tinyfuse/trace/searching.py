@@ -16,7 +16,7 @@ from tinyfuse.trace.builder import active
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.masking import select_atom
-from tinyfuse.trace.operations import broadcast_shape, cast, filled, reshape, slice_axis
+from tinyfuse.trace.operations import broadcast_shape, cast, filled, lying, reshape, slice_axis
 from tinyfuse.trace.outputs import full_atom
 from tinyfuse.trace.picking import as_tracer, take
 from tinyfuse.trace.tracer import Tracer
@@ -37,7 +37,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Trac
         )
     if sorter is not None:
         x = take(x, sorter)
-    return _place(x, value, side == "left")
+    return lying(_place(x, value, side == "left"), "C", value)
 
 
 def _place(x: Tracer, value: Tracer, left: bool) -> Tracer:
@@ -98,7 +98,7 @@ def digitize(x: Any, bins: Any, right: Any = False) -> Tracer:
         raise errors.InvalidArgumentError("object too deep for desired array")
     count = edges.size
     if count < 2:
-        return _place(edges, value, bool(right))
+        return lying(_place(edges, value, bool(right)), "C", value)
     falls = _falls(edges)
     to = np.result_type(edges.dtype, value.dtype)
     edges, value = cast(edges, to), cast(value, to)
@@ -108,7 +108,8 @@ def digitize(x: Any, bins: Any, right: Any = False) -> Tracer:
         return _element(edges, _chosen(falls, other, index))
 
     place = _by_halves(from_smallest, count, value, bool(right))
-    return _chosen(falls, apply(np.subtract, (count, place)), place)
+    found = _chosen(falls, apply(np.subtract, (count, place)), place)
+    return lying(found, "C", value)
 
 
 def _falls(edges: Tracer) -> Tracer:

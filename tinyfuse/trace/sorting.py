@@ -13,7 +13,7 @@ from tinyfuse.graph import primitives as p
 from tinyfuse.trace.axes import normalize_axis_index
 from tinyfuse.trace.cells import require_writable, write
 from tinyfuse.trace.dispatch import as_method, listed
-from tinyfuse.trace.operations import filled, reshape, result, scalar_copy, traced
+from tinyfuse.trace.operations import filled, lying, reshape, result, scalar_copy, traced
 from tinyfuse.trace.picking import as_tracer, take_along_axis
 from tinyfuse.trace.tracer import Tracer
 
@@ -93,4 +93,4 @@ def lexsort(keys: Any, axis: Any = -1) -> Tracer:
     for part in parts[1:]:
         order = positions_along(take_along_axis(part, found, at), at, "stable")
         found = take_along_axis(found, order, at)
-    return found
+    return lying(found, "C", parts[0])
