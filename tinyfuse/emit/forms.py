@@ -19,6 +19,7 @@ from tinyfuse.emit.ctext import (
     float_text,
     is_literal,
 )
+from tinyfuse.emit.prelude import all_names
 
 
 class Operation(NamedTuple):
@@ -126,6 +127,16 @@ def prelude(name: str) -> Form:
         function = f"tf_{name}_{SUFFIXES[operation.dtypes[0]]}"
         operation.used[function] = None
         return call(function, *[operand.text for operand in operation.operands])
+
+    return form
+
+
+def mathematical(name: str) -> Form:
+    """A call to a function of the prelude, or else, where it has none, to the C library's."""
+
+    def form(operation: Operation) -> CText:
+        function = f"tf_{name}_{SUFFIXES[operation.dtypes[0]]}"
+        return (prelude if function in all_names() else library)(name)(operation)
 
     return form
 

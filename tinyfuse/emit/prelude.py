@@ -1,6 +1,7 @@
 """The head of a C file: typedefs, declarations of the C library, and the prelude functions it uses.
 
-The functions stand in `runtime_c` as readable C, most of them written once for a placeholder type.
+The functions stand in `runtime_c` as readable C: those of mathematics for float and for double, most
+others written once for a placeholder type.
 The head holds what a program uses and what that needs, nothing else, and no `#include`.
 """
 
@@ -118,7 +119,7 @@ def _declarations() -> dict[str, str]:
     }
 
 
-# Functions that are written for a placeholder type
+# Functions of `runtime_c`
 
 
 def _functions() -> dict[str, _Source]:
@@ -207,4 +208,7 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "scalar_int.h": [_for_integer(bits) for bits in _WIDTHS],
     "scalar_float.h": [_for_real(real) for real in _FORMATS],
     "scalar_convert.h": [_for_real(real) for real in _FORMATS],
+    "math_exponential.h": [_unchanged],
+    "math_trigonometric.h": [_unchanged],
+    "math_special.h": [_unchanged],
 }

@@ -31,6 +31,7 @@ from tinyfuse.emit.forms import (
     library,
     logical_not,
     magnitude,
+    mathematical,
     multiply,
     not_equal,
     prefix,
@@ -97,11 +98,17 @@ def _truth(of_bools: Form) -> Row:
 _EQUALITY, _RELATIONAL = Precedence.EQUALITY, Precedence.RELATIONAL
 _ADDITIVE, _MULTIPLICATIVE = Precedence.ADDITIVE, Precedence.MULTIPLICATIVE
 
-_LIBRARY = {
-    **{name: name for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt")},
-    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot")},
+# Functions of the prelude that have a name of C's own.
+_C_NAMES = {
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
     "float_power": "pow",
+    "gammaln": "lgamma",
+}
+_MATHEMATICS = {
+    **{name: name for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt")},
+    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot")},
+    **{name: name for name in ("logaddexp", "logaddexp2", "erf", "erfc", "expit", "gamma")},
+    **_C_NAMES,
 }
 
 _FORMS: dict[str, Row] = {
@@ -120,7 +127,7 @@ _FORMS: dict[str, Row] = {
     "square": _numbers(square),
     "reciprocal": _integers(prelude("reciprocal")) | _floats(reciprocal),
     "sqrt": _floats(library("__builtin_sqrt")),
-    "power": _integers(prelude("power")) | _floats(library("pow")),
+    "power": _integers(prelude("power")) | _floats(mathematical("pow")),
     "degrees": _floats(times(180, np.pi)),
     "rad2deg": _floats(times(180, np.pi)),
     "radians": _floats(times(np.pi, 180)),
@@ -174,7 +181,5 @@ _FORMS: dict[str, Row] = {
     "modf_integral": _floats(library("__builtin_trunc")),
     "frexp_mantissa": _floats(prelude("frexp_mantissa")),
     "frexp_exponent": _floats(prelude("frexp_exponent")),
-    "logaddexp": _floats(prelude("logaddexp")),
-    "logaddexp2": _floats(prelude("logaddexp2")),
-    **{op: _floats(library(name)) for op, name in _LIBRARY.items()},
+    **{op: _floats(mathematical(name)) for op, name in _MATHEMATICS.items()},
 }

@@ -1,0 +1,2 @@
+// Trigonometric functions and their inverses. Every rounding is explicit, and there are no branches: a
+// loop over any of them vectorizes, and its bits depend neither on that nor on the compiler.
