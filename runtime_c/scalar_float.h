@@ -151,25 +151,6 @@ static inline real_t tf_frexp_mantissa_real(real_t x) {
   return ((x != 0) & (__builtin_fabs_real(x) < __builtin_inf_real())) ? mantissa : x;
 }
 
-// log(exp(a) + exp(b)), without overflow.
-static inline real_t tf_logaddexp_real(real_t a, real_t b) {
-  real_t difference = a - b;
-  if (a == b) return a + (real_t)0.693147180559945309417232121458176568;
-  if (difference > 0) return a + log1p_real(exp_real(-difference));
-  if (difference <= 0) return b + log1p_real(exp_real(difference));
-  return difference;
-}
-
-// log2(2^a + 2^b), without overflow.
-static inline real_t tf_logaddexp2_real(real_t a, real_t b) {
-  real_t log2_e = (real_t)1.442695040888963407359924681001892137;
-  real_t difference = a - b;
-  if (a == b) return a + (real_t)1.0;
-  if (difference > 0) return a + log2_e * log1p_real(exp2_real(-difference));
-  if (difference <= 0) return b + log2_e * log1p_real(exp2_real(difference));
-  return difference;
-}
-
 // 0 - x, for which gcc 12 takes -x where it knows that x is not -0: wrong for a converted integer 0.
 static inline real_t tf_zero_minus_real(real_t x) {
   return x != 0 ? -x : 0;

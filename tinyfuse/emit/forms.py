@@ -136,7 +136,9 @@ def mathematical(name: str) -> Form:
 
     def form(operation: Operation) -> CText:
         function = f"tf_{name}_{SUFFIXES[operation.dtypes[0]]}"
-        return (prelude if function in all_names() else library)(name)(operation)
+        if function in all_names():
+            return prelude(name)(operation)
+        return library("tgamma" if name == "gamma" else name)(operation)
 
     return form
 

@@ -17,7 +17,7 @@ _INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64
 # The C library's functions by their parameters.
 _LIBRARY = {
     "real": "exp exp2 expm1 log log2 log10 log1p cbrt sin cos tan asin acos atan "
-    "sinh cosh tanh asinh acosh atanh",
+    "sinh cosh tanh asinh acosh atanh erf erfc lgamma tgamma expit logaddexp logaddexp2",
     "real, real": "atan2 hypot pow fmod",
     "real, int": "ldexp",
 }

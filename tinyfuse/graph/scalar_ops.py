@@ -5,11 +5,15 @@ The name of a row is the ufunc's name, but for ufuncs with two outputs, which ha
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from tinyfuse.dtypes import FLOATING, INT64
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +21,8 @@ class ScalarOp:
     """A function of scalars.
 
     evaluate: what numpy computes, on arrays. exact: whether tinyfuse promises numpy's bits.
-    cost: in additions, for the planner. ufunc, output: the ufunc and which of its outputs it is;
-    select and wrap_index are none.
+    cost: in additions, for the planner. ufunc, output: numpy's ufunc and which of its outputs it is.
+    computes_in: the dtypes of operands and result where it is no ufunc of numpy.
     """
 
     name: str
@@ -28,6 +32,7 @@ class ScalarOp:
     exact: bool = True
     ufunc: np.ufunc | None = None
     output: int = 0
+    computes_in: tuple[np.dtype, ...] = (INT64,)
 
 
 def _rows(names: str, cost: int = 1, exact: bool = True) -> list[ScalarOp]:
@@ -38,6 +43,58 @@ def _rows(names: str, cost: int = 1, exact: bool = True) -> list[ScalarOp]:
 def _wrap_index(index: Any, extent: Any) -> Any:
     """A position along an axis, counted from its end where negative; the nearest one if outside."""
     return np.clip(np.where(index < 0, index + extent, index), 0, extent - 1)
+
+
+# Functions of scipy.special by Python's own means, for numbers.
+
+
+def _expit(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x > -700 else math.exp(x)
+
+
+def _gamma(x: float) -> float:
+    if x == 0:
+        return math.copysign(math.inf, x)
+    if _is_pole(x):
+        return math.nan
+    try:
+        return math.gamma(x)
+    except OverflowError:
+        return math.inf
+
+
+def _gammaln(x: float) -> float:
+    if x == -math.inf:
+        return x
+    return math.inf if x == 0 or _is_pole(x) else math.lgamma(x)
+
+
+def _is_pole(x: float) -> bool:
+    return x < 0 and (x == -math.inf or x.is_integer())
+
+
+_SPECIAL: dict[str, Callable[[float], float]] = {
+    "erf": math.erf,
+    "erfc": math.erfc,
+    "expit": _expit,
+    "gamma": _gamma,
+    "gammaln": _gammaln,
+}
+
+
+def _special(name: str) -> ScalarOp:
+    """A function of scipy.special, evaluated by scipy where the program has imported that."""
+
+    def evaluate(x: Any) -> Any:
+        function = getattr(sys.modules.get("scipy.special"), name, None)
+        return _by_number(name, x) if function is None else function(x)
+
+    return ScalarOp(name, evaluate, 1, 24, exact=False, computes_in=FLOATING)
+
+
+def _by_number(name: str, x: Any) -> Any:
+    values = [_SPECIAL[name](value) for value in np.ravel(x).tolist()]
+    return np.reshape(np.array(values, x.dtype), np.shape(x))[()]
 
 
 SCALAR_OPS: dict[str, ScalarOp] = {
@@ -57,6 +114,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         *_rows("sin cos tan arcsin arccos arctan sinh cosh tanh", cost=20, exact=False),
         *_rows("arcsinh arccosh arctanh", cost=24, exact=False),
         *_rows("arctan2 hypot logaddexp logaddexp2 power float_power", cost=24, exact=False),
+        *map(_special, _SPECIAL),
         ScalarOp("modf_fraction", lambda x: np.modf(x)[0], 1, 2, True, np.modf, 0),
         ScalarOp("modf_integral", lambda x: np.modf(x)[1], 1, 2, True, np.modf, 1),
         ScalarOp("frexp_mantissa", lambda x: np.frexp(x)[0], 1, 4, True, np.frexp, 0),

@@ -75,9 +75,9 @@ def result_dtype(op: str, dtypes: tuple[np.dtype, ...]) -> np.dtype:
             raise ValueError(f"{op}: the branches are {dtypes[1]} and {dtypes[2]}")
         return dtypes[1]
     if row.ufunc is None:
-        if dtypes != (INT64,) * row.arity:
-            raise ValueError(f"{op}: takes int64, not {_names(dtypes)}")
-        return INT64
+        if dtypes[0] not in row.computes_in or len({*dtypes}) > 1:
+            raise ValueError(f"{op}: takes {_names(row.computes_in)}, not {_names(dtypes)}")
+        return dtypes[0]
     computed, results = resolve(row.ufunc, dtypes)
     if computed != dtypes:
         raise ValueError(f"{op}: computes in {_names(computed)}, not in {_names(dtypes)}")

@@ -16,7 +16,7 @@ from tinyfuse.emit.ctext import CText, type_text
 from tinyfuse.emit.prelude import prelude_text
 from tinyfuse.emit.scalar import op_text
 from tinyfuse.graph.numerics import Array, OrderedNumerics
-from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.scalar_ops import SCALAR_OPS, ScalarOp
 from tinyfuse.runtime.build import build
 from tinyfuse.runtime.library import Entry, load
 
@@ -73,13 +73,18 @@ def _loops() -> Iterator[_Loop]:
     """All that `_compiled` can be asked for."""
     for op in SCALAR_OPS.values():
         if not op.exact:
-            yield from _ufunc_loops(op.name)
+            yield from _loops_of(op)
     for dtype in SUPPORTED:
         yield _Loop("fma", (dtype,) * 3, dtype)
 
 
-def _ufunc_loops(name: str) -> Iterator[_Loop]:
-    ufunc: np.ufunc = getattr(np, name)
+def _loops_of(op: ScalarOp) -> Iterator[_Loop]:
+    if op.ufunc is None:
+        return iter([_Loop(op.name, (dtype,) * op.arity, dtype) for dtype in op.computes_in])
+    return _ufunc_loops(op.name, op.ufunc)
+
+
+def _ufunc_loops(name: str, ufunc: np.ufunc) -> Iterator[_Loop]:
     found: dict[_Loop, None] = {}
     for dtypes in itertools.combinations_with_replacement(SUPPORTED, ufunc.nin):
         try:

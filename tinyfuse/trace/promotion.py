@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOAT32, is_supported
+from tinyfuse.dtypes import FLOAT32, FLOATING, is_supported
 from tinyfuse.errors import UnsupportedDtypeError
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 
@@ -24,6 +25,22 @@ OPERATIONS: dict[np.ufunc, tuple[str, ...]] = {
     np.modf: ("modf_fraction", "modf_integral"),
     np.frexp: ("frexp_mantissa", "frexp_exponent"),
 }
+
+# Those of scipy.special.
+_SPECIAL = frozenset(row.name for row in SCALAR_OPS.values() if row.computes_in == FLOATING)
+
+
+def operations(ufunc: np.ufunc) -> tuple[str, ...]:
+    """The scalar operation of each output of a ufunc of numpy or scipy.special; () if it has none."""
+    known = OPERATIONS.get(ufunc, ())
+    if not known and ufunc.__name__ in _SPECIAL and is_special(ufunc):
+        return (ufunc.__name__,)
+    return known
+
+
+def is_special(ufunc: np.ufunc) -> bool:
+    """Whether it is scipy.special's: whoever has it has imported scipy, which may not be there."""
+    return getattr(sys.modules.get("scipy.special"), ufunc.__name__, None) is ufunc
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +75,7 @@ def resolve(
     for candidate in found:
         if not is_supported(candidate):
             raise UnsupportedDtypeError(_unsupported(ufunc, kinds, candidate))
-    params = tuple([{"op": name} for name in OPERATIONS.get(ufunc, ())])
+    params = tuple([{"op": name} for name in operations(ufunc)])
     return Loop(found[: ufunc.nin], found[ufunc.nin :], params)
 
 
