@@ -158,8 +158,8 @@ static inline double tf_cosh_and_sinh_float(float x, double *odd) {
   double s = 0x1.a170421c23302p-13;
   s = __builtin_fma(s, z, 0x1.1110b19013857p-7);
   s = __builtin_fma(s, z, 0x1.555555739d04bp-3);
-  c = c * z;                       // cosh(r) - 1
-  s = __builtin_fma(s, z * r, r);  // sinh(r)
+  c = c * z;                      // cosh(r) - 1
+  s = __builtin_fma(s, z * r, r); // sinh(r)
   uint64_t bits = tf_bits_double(t) << 52;
   double up = tf_from_bits_double(bits);                         // 2^n / 2
   double down = tf_from_bits_double(0x7fc0000000000000u - bits); // 2^-n / 2
@@ -349,10 +349,11 @@ static inline uint64_t tf_log_bits_double(double x) {
   return tf_bits_double(x) + (0x7fe0000000000000u - 0x3fe6a09e667f3bcdu);
 }
 
-// The same for any x.
-static inline uint64_t tf_log_bits_of_any_double(double x) {
+// The same for any x, with the bits of another number for those of sqrt(1/2).
+static inline uint64_t tf_log_bits_of_any_double(double x, uint64_t root) {
   bool8_t subnormal = x < 0x1p-1022;
-  return tf_log_bits_double(subnormal ? x * 0x1p+52 : x) - (subnormal ? (uint64_t)52 << 52 : 0);
+  uint64_t bits = tf_bits_double(subnormal ? x * 0x1p+52 : x);
+  return bits + ((subnormal ? 0x7fe0000000000000u - ((uint64_t)52 << 52) : 0x7fe0000000000000u) - root);
 }
 
 // e of x.
@@ -390,7 +391,7 @@ static inline double tf_log_of_double(double x, double y) {
 
 // log(x).
 static inline double tf_log_double(double x) {
-  uint64_t bits = tf_log_bits_of_any_double(x);
+  uint64_t bits = tf_log_bits_of_any_double(x, 0x3fe6a09e667f3bcdu);
   double e = tf_log_exponent_double(bits);
   double f = tf_log_fraction_double(bits);
   double whole = e * 0x1.62e42fefa38p-1; // exact
@@ -402,7 +403,7 @@ static inline double tf_log_double(double x) {
 
 // log2(x).
 static inline double tf_log2_double(double x) {
-  uint64_t bits = tf_log_bits_of_any_double(x);
+  uint64_t bits = tf_log_bits_of_any_double(x, 0x3fe6a09e667f3bcdu);
   double e = tf_log_exponent_double(bits);
   double f = tf_log_fraction_double(bits);
   double part = f * 0x1.71547652b82fep+0;
@@ -415,7 +416,7 @@ static inline double tf_log2_double(double x) {
 
 // log10(x).
 static inline double tf_log10_double(double x) {
-  uint64_t bits = tf_log_bits_of_any_double(x);
+  uint64_t bits = tf_log_bits_of_any_double(x, 0x3fe6a09e667f3bcdu);
   double e = tf_log_exponent_double(bits);
   double f = tf_log_fraction_double(bits);
   double part = f * 0x1.bcb7b1526e50ep-2;
@@ -608,16 +609,14 @@ static inline float tf_logaddexp2_float(float a, float b) {
   return (float)tf_logaddexp2_double(a, b);
 }
 
-// What x^y is, given what |x|^y is where x is finite, not 0 and not -1 or 1.
+// x^y, given |x|^y where neither x is -1 or 1 nor y is 0.
 static inline float tf_pow_of_float(float x, float y, float power) {
   float size = __builtin_fabsf(x);
-  bool8_t whole = __builtin_floorf(y) == y; // infinity is even
-  bool8_t odd = whole & (__builtin_floorf(0.5f * y) != 0.5f * y);
-  power = ((x < 0.0f) & !whole & (size < __builtin_inff())) ? __builtin_nanf("") : power;
-  power = tf_from_bits_float(tf_bits_float(power) ^ (odd ? tf_bits_float(x) & 0x80000000u : 0));
-  power = ((size == 1.0f) & (__builtin_fabsf(y) == __builtin_inff())) ? 1.0f : power;
-  power = __builtin_isunordered(x, y) ? x + y : power;
-  return ((x == 1.0f) | (y == 0.0f)) ? 1.0f : power;
+  float half = 0.5f * y;
+  power = ((size == 1.0f) | (y == 0.0f)) ? 1.0f : power;
+  power = ((x < 0.0f) & (__builtin_floorf(y) != y) & (size < __builtin_inff())) ? __builtin_nanf("") : power;
+  float sign = ((__builtin_floorf(half) != half) & (__builtin_floorf(y) == y)) ? x : 0.0f; // of odd powers
+  return tf_from_bits_float(tf_bits_float(power) ^ (tf_bits_float(sign) & 0x80000000u));
 }
 
 // x^y = 2^(y log2|x|) by arithmetic of doubles, and a sign. The polynomials are off by 2^-38 and 2^-32.
@@ -625,23 +624,24 @@ static inline float tf_pow_float(float x, float y) {
   double size = __builtin_fabsf(x);
   uint64_t bits = tf_log_bits_double(size);
   double f = tf_log_fraction_double(bits);
-  double p = -0x1.1da7adc696516p-4;
-  p = __builtin_fma(p, f, 0x1.0f65723f35f59p-3);
-  p = __builtin_fma(p, f, -0x1.13ba5f5781da7p-3);
-  p = __builtin_fma(p, f, 0x1.0acd92a35f73p-3);
-  p = __builtin_fma(p, f, -0x1.23d5e7293e1f5p-3);
-  p = __builtin_fma(p, f, 0x1.481fab9ceadd8p-3);
-  p = __builtin_fma(p, f, -0x1.7188db8d4cccep-3);
-  p = __builtin_fma(p, f, 0x1.a61b7e5c3c014p-3);
-  p = __builtin_fma(p, f, -0x1.ec6f2db4e747p-3);
-  p = __builtin_fma(p, f, 0x1.2776b6ca280eep-2);
-  p = __builtin_fma(p, f, -0x1.71547888c6971p-2);
-  p = __builtin_fma(p, f, 0x1.ec709de344e93p-2);
-  p = __builtin_fma(p, f, -0x1.71547651b6c17p-1);
-  p = __builtin_fma(p, f, 0x1.71547652b58e7p+0);
+  double square = f * f;
+  double p = 0x1.3ce9de2b6af5cp-4;
+  double p_odd = -0x1.248bf78405dcep-3;
+  p = __builtin_fma(p, square, 0x1.287380d9c18ccp-3);
+  p_odd = __builtin_fma(p_odd, square, -0x1.252ecfcb95e3ep-3);
+  p = __builtin_fma(p, square, 0x1.4528c213a5792p-3);
+  p_odd = __builtin_fma(p_odd, square, -0x1.714172ccc91adp-3);
+  p = __builtin_fma(p, square, 0x1.a63f4a9f804a2p-3);
+  p_odd = __builtin_fma(p_odd, square, -0x1.ec72b5cae8c6fp-3);
+  p = __builtin_fma(p, square, 0x1.277651e528e62p-2);
+  p_odd = __builtin_fma(p_odd, square, -0x1.71547096a0788p-2);
+  p = __builtin_fma(p, square, 0x1.ec709ebbcee8ap-2);
+  p_odd = __builtin_fma(p_odd, square, -0x1.715476565e26p-1);
+  p = __builtin_fma(p, square, 0x1.71547652a1e3bp+0);
+  p = __builtin_fma(p_odd, f, p);
   double logarithm = __builtin_fma(f, p, tf_log_exponent_double(bits));
+  logarithm = size < __builtin_inf() ? logarithm : size; // infinity, NaN
   logarithm = size == 0.0 ? -__builtin_inf() : logarithm;
-  logarithm = size == __builtin_inf() ? size : logarithm;
   double w = y * logarithm;
   double t = w + 0x1.80000000003ffp+52; // n + 1023 in its low bits
   double r = w - (t - 0x1.80000000003ffp+52);
@@ -659,43 +659,42 @@ static inline float tf_pow_float(float x, float y) {
   return tf_pow_of_float(x, y, power);
 }
 
-// What x^y is, given what |x|^y is where x is finite, not 0 and not -1 or 1.
+// x^y, given |x|^y where neither x is -1 or 1 nor y is 0.
 static inline double tf_pow_of_double(double x, double y, double power) {
   double size = __builtin_fabs(x);
-  bool8_t whole = __builtin_floor(y) == y; // infinity is even
-  bool8_t odd = whole & (__builtin_floor(0.5 * y) != 0.5 * y);
-  power = ((x < 0.0) & !whole & (size < __builtin_inf())) ? __builtin_nan("") : power;
-  power = tf_from_bits_double(tf_bits_double(power) ^ (odd ? tf_bits_double(x) & 0x8000000000000000u : 0));
-  power = ((size == 1.0) & (__builtin_fabs(y) == __builtin_inf())) ? 1.0 : power;
-  power = __builtin_isunordered(x, y) ? x + y : power;
-  return ((x == 1.0) | (y == 0.0)) ? 1.0 : power;
+  double half = 0.5 * y;
+  power = ((size == 1.0) | (y == 0.0)) ? 1.0 : power;
+  power = ((x < 0.0) & (__builtin_floor(y) != y) & (size < __builtin_inf())) ? __builtin_nan("") : power;
+  double sign = ((__builtin_floor(half) != half) & (__builtin_floor(y) == y)) ? x : 0.0; // of odd powers
+  return tf_from_bits_double(tf_bits_double(power) ^ (tf_bits_double(sign) & 0x8000000000000000u));
 }
 
-// log(1 + f) with its low part, off by 2^-65: 2 s + s^3 (2/3 + ...) with s = f / (2 + f), all but the
-// last dots with low parts.
-static inline double tf_log_with_low_double(double f, double *low) {
+// log(1 + f) with its low part, for f from -0.19 to 0.23, off by 2^-68: 2 s + s^3 (2/3 + ...) with
+// s = f / (2 + f), where all but the dots have low parts.
+static inline double tf_log1p_with_low_double(double f, double *low) {
   double d = 2.0 + f;
   double d_low = f - (d - 2.0);
   double s = f / d;
-  double s_low = (__builtin_fma(-s, d, f) - s * d_low) * (0.5 - 0.5 * s); // 1 / d
+  double s_low = __builtin_fma(-s, d_low, __builtin_fma(-s, d, f)) * __builtin_fma(-0.5, s, 0.5); // 1 / d
+  double twice = s + s;
   double z = s * s;
-  double z_low = __builtin_fma(s, s, -z) + 2.0 * s * s_low;
-  double p = 0x1.eac82bbfaf8f6p-4;
-  p = __builtin_fma(p, z, 0x1.de3d2a08cc9ddp-4);
-  p = __builtin_fma(p, z, 0x1.112070cac4f58p-3);
-  p = __builtin_fma(p, z, 0x1.3b1364bf9d82fp-3);
-  p = __builtin_fma(p, z, 0x1.745d182975acp-3);
-  p = __builtin_fma(p, z, 0x1.c71c71c5965cfp-3);
-  p = __builtin_fma(p, z, 0x1.2492492492f52p-2);
-  p = __builtin_fma(p, z, 0x1.9999999999996p-2);
+  double z_low = __builtin_fma(twice, s_low, __builtin_fma(s, s, -z));
+  double w = z * z;
+  double p_odd = 0x1.1a9250ffcd58fp-3;
+  double p = 0x1.3aedecb4a8e21p-3;
+  p_odd = __builtin_fma(p_odd, w, 0x1.745d62f38e4bcp-3);
+  p = __builtin_fma(p, w, 0x1.c71c71774eea5p-3);
+  p_odd = __builtin_fma(p_odd, w, 0x1.24924924a6ea5p-2);
+  p = __builtin_fma(p, w, 0x1.999999999995ap-2);
+  p = __builtin_fma(p_odd, z, p);
   double q = __builtin_fma(p, z, 0x1.5555555555555p-1);
   double q_low = __builtin_fma(p, z, 0x1.5555555555555p-1 - q) + 0x1.5555555555555p-55;
   double zq = z * q;
-  double zq_low = __builtin_fma(z, q, -zq) + __builtin_fma(z, q_low, z_low * q);
+  double zq_low = __builtin_fma(z_low, q, __builtin_fma(z, q_low, __builtin_fma(z, q, -zq)));
   double cube = s * zq;
-  double cube_low = __builtin_fma(s, zq, -cube) + __builtin_fma(s, zq_low, s_low * zq);
-  double high = 2.0 * s + cube;
-  *low = (2.0 * s - high) + cube + __builtin_fma(2.0, s_low, cube_low);
+  double cube_low = __builtin_fma(s_low, zq, __builtin_fma(s, zq_low, __builtin_fma(s, zq, -cube)));
+  double high = twice + cube;
+  *low = (twice - high) + cube + __builtin_fma(2.0, s_low, cube_low);
   return high;
 }
 
@@ -704,22 +703,23 @@ static inline double tf_exp_of_sum_double(double x, double low) {
   double t = __builtin_fma(x, 0x1.71547652b82fep+0, 0x1.80000000007fep+52); // n + 2046 in its low bits
   double n = t - 0x1.80000000007fep+52;
   double close = __builtin_fma(n, -0x1.62e42fefap-1, x);
-  double sum = __builtin_fma(n, -0x1.cf79abc9e3b3ap-40, close);
-  double sum_low = __builtin_fma(n, -0x1.cf79abc9e3b3ap-40, close - sum) + low;
-  double r = sum + sum_low;
-  double r_low = (sum - r) + sum_low;
+  double far = __builtin_fma(n, -0x1.cf79abc9e3b3ap-40, low);
+  double r = close + far;
+  double r_low = (close - r) + far;
+  double square = r * r;
   double q = 0x1.2017e3f402e46p-29;
-  q = __builtin_fma(q, r, 0x1.af738d7b9a8f6p-26);
-  q = __builtin_fma(q, r, 0x1.27e46a8325508p-22);
-  q = __builtin_fma(q, r, 0x1.71ddeb3a8f9a6p-19);
-  q = __builtin_fma(q, r, 0x1.a01a01dd79904p-16);
-  q = __builtin_fma(q, r, 0x1.a01a01b5bd84fp-13);
-  q = __builtin_fma(q, r, 0x1.6c16c16c0b76bp-10);
-  q = __builtin_fma(q, r, 0x1.111111110e595p-7);
-  q = __builtin_fma(q, r, 0x1.555555555556bp-5);
-  q = __builtin_fma(q, r, 0x1.555555555555dp-3);
-  q = __builtin_fma(q, r, 0.5);
-  double rest = __builtin_fma(r * r, q, __builtin_fma(r, r_low, r_low));
+  double q_odd = 0x1.af738d7b9a8f6p-26;
+  q = __builtin_fma(q, square, 0x1.27e46a8325508p-22);
+  q_odd = __builtin_fma(q_odd, square, 0x1.71ddeb3a8f9a6p-19);
+  q = __builtin_fma(q, square, 0x1.a01a01dd79904p-16);
+  q_odd = __builtin_fma(q_odd, square, 0x1.a01a01b5bd84fp-13);
+  q = __builtin_fma(q, square, 0x1.6c16c16c0b76bp-10);
+  q_odd = __builtin_fma(q_odd, square, 0x1.111111110e595p-7);
+  q = __builtin_fma(q, square, 0x1.555555555556bp-5);
+  q_odd = __builtin_fma(q_odd, square, 0x1.555555555555dp-3);
+  q = __builtin_fma(q, square, 0.5);
+  q = __builtin_fma(q_odd, r, q);
+  double rest = __builtin_fma(square, q, __builtin_fma(r, r_low, r_low));
   double first = 1.0 + r;
   double p = first + (((1.0 - first) + r) + rest);
   double y = tf_scaled_double(p, tf_bits_double(t) - 0x4338000000000000u);
@@ -727,18 +727,26 @@ static inline double tf_exp_of_sum_double(double x, double low) {
   return x < -746.0 ? 0.0 : y;
 }
 
+// log(x) with its low part, for x >= 0: x is 2^e (1 + f) or 2^e (1 + f) 4/3.
+static inline double tf_log_with_low_double(double x, double *low) {
+  uint64_t bits = tf_log_bits_of_any_double(x, 0x3fea20bd700c2c3e); // those of sqrt(2/3)
+  double m = tf_from_bits_double((bits & 0xfffffffffffffu) + 0x3fea20bd700c2c3e);
+  bool8_t large = m > 0x1.3988e1409212ep+0; // sqrt(3/2)
+  double part_low;
+  double part = tf_log1p_with_low_double(large ? __builtin_fma(m, 0.75, -1.0) : m - 1.0, &part_low);
+  double e = tf_log_exponent_double(bits);
+  double whole = __builtin_fma(e, 0x1.62e42fefa38p-1, large ? 0x1.269621134d8p-2 : 0.0); // exact
+  double y = whole + part;
+  part_low += __builtin_fma(e, 0x1.ef35793c7673p-45, large ? 0x1.c93c1df5bb3b6p-45 : 0.0);
+  *low = (whole - y) + part + part_low;
+  y = x < __builtin_inf() ? y : x; // infinity, NaN
+  return x == 0.0 ? -__builtin_inf() : y;
+}
+
 // x^y = e^(y log|x|), the product with its low part, and a sign.
 static inline double tf_pow_double(double x, double y) {
-  double size = __builtin_fabs(x);
-  uint64_t bits = tf_log_bits_of_any_double(size);
-  double e = tf_log_exponent_double(bits);
-  double fraction_low;
-  double fraction = tf_log_with_low_double(tf_log_fraction_double(bits), &fraction_low);
-  double whole = e * 0x1.62e42fefa38p-1; // exact
-  double logarithm = whole + fraction;
-  double low = (whole - logarithm) + fraction + __builtin_fma(e, 0x1.ef35793c7673p-45, fraction_low);
-  logarithm = size == 0.0 ? -__builtin_inf() : logarithm;
-  logarithm = size == __builtin_inf() ? size : logarithm;
+  double low;
+  double logarithm = tf_log_with_low_double(__builtin_fabs(x), &low);
   double product = y * logarithm;
   double product_low = __builtin_fma(y, low, __builtin_fma(y, logarithm, -product));
   return tf_pow_of_double(x, y, tf_exp_of_sum_double(product, product_low));
