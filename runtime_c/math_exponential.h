@@ -263,7 +263,8 @@ static inline double tf_tanh_double(double x) {
   double low;
   double high = tf_half_expm1_double(size + size, &low);
   double sum = high + 1.0;
-  double sum_low = (high - (sum - 1.0)) + low;
+  double part = sum - 1.0;
+  double sum_low = (1.0 - (sum - part)) + (high - part) + low;
   double y = high / sum;
   double error = __builtin_fma(-y, sum, high) + (low - y * sum_low);
   y = __builtin_fma(error, 1.0 - y, y); // 1 / (h + 1) = 1 - y

@@ -1,7 +1,7 @@
 """The head of a C file: typedefs, declarations of the C library, and the prelude functions it uses.
 
-The functions stand in `runtime_c` as readable C: those of mathematics for float and for double, most
-others written once for a placeholder type.
+The functions stand in `runtime_c` as readable C: those of mathematics for float and for double,
+most others written once for a placeholder type.
 The head holds what a program uses and what that needs, nothing else, and no `#include`.
 """
 

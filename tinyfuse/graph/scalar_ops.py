@@ -21,8 +21,8 @@ class ScalarOp:
     """A function of scalars.
 
     evaluate: what numpy computes, on arrays. exact: whether tinyfuse promises numpy's bits.
-    cost: in additions, for the planner. ufunc, output: numpy's ufunc and which of its outputs it is.
-    computes_in: the dtypes of operands and result where it is no ufunc of numpy.
+    cost: in additions, for the planner. ufunc, output: numpy's ufunc and which of its outputs it
+    is. computes_in: the dtypes of operands and result where it is no ufunc of numpy.
     """
 
     name: str

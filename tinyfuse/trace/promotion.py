@@ -31,7 +31,7 @@ _SPECIAL = frozenset(row.name for row in SCALAR_OPS.values() if row.computes_in 
 
 
 def operations(ufunc: np.ufunc) -> tuple[str, ...]:
-    """The scalar operation of each output of a ufunc of numpy or scipy.special; () if it has none."""
+    """The scalar operation of each output of a ufunc of numpy or scipy.special, () if unknown."""
     known = OPERATIONS.get(ufunc, ())
     if not known and ufunc.__name__ in _SPECIAL and is_special(ufunc):
         return (ufunc.__name__,)

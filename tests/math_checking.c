@@ -75,14 +75,10 @@ typedef struct {
 #define ARC(name) {"arc" #name, a##name, a##name##q}
 
 static const unary_t unary[] = {
-    LIKE(exp), LIKE(exp2), LIKE(expm1), LIKE(log), LIKE(log2), LIKE(log10), LIKE(log1p),
-    LIKE(cbrt), LIKE(sin), LIKE(cos), LIKE(tan), LIKE(sinh), LIKE(cosh), LIKE(tanh),
-    ARC(sin), ARC(cos), ARC(tan), ARC(sinh), ARC(cosh), ARC(tanh),
-    LIKE(erf), LIKE(erfc), LIKE(expit), {"gamma", gamma_of, gamma_ofq}, {"gammaln", gammaln_of, gammaln_ofq}};
+    LIKE(exp), LIKE(exp2), LIKE(expm1), LIKE(log), LIKE(log2), LIKE(log10), LIKE(log1p), LIKE(cbrt), LIKE(sin), LIKE(cos), LIKE(tan), LIKE(sinh), LIKE(cosh), LIKE(tanh), ARC(sin), ARC(cos), ARC(tan), ARC(sinh), ARC(cosh), ARC(tanh), LIKE(erf), LIKE(erfc), LIKE(expit), {"gamma", gamma_of, gamma_ofq}, {"gammaln", gammaln_of, gammaln_ofq}};
 
 static const binary_t binary[] = {
-    LIKE(hypot), ARC(tan2), {"power", pow, powq},
-    {"logaddexp", logaddexp_narrow, logaddexpq}, {"logaddexp2", logaddexp2_narrow, logaddexp2q}};
+    LIKE(hypot), ARC(tan2), {"power", pow, powq}, {"logaddexp", logaddexp_narrow, logaddexpq}, {"logaddexp2", logaddexp2_narrow, logaddexp2q}};
 
 static const unary_t *unary_named(const char *name) {
   for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
