@@ -134,7 +134,7 @@ _FORMS: dict[str, Row] = {
     "deg2rad": _floats(times(np.pi, 180)),
     "floor_divide": _numbers(prelude("floor_divide")),
     "remainder": _numbers(prelude("remainder")),
-    "fmod": _floats(library("fmod")) | {"i": prelude("fmod"), "u": prelude("remainder")},
+    "fmod": _floats(prelude("fmod")) | {"i": prelude("fmod"), "u": prelude("remainder")},
     "gcd": _integers(prelude("gcd")),
     "lcm": _integers(prelude("lcm")),
     "bitwise_and": _all(bitwise_and),
