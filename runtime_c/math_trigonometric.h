@@ -4,27 +4,27 @@
 // The high and the low part of c with x * c = 2^8 x / pi modulo 2^9, exactly enough for every float x.
 // Where x = m * 2^e with an integer m, c is 2^(8 - e) times (2^e / pi modulo 2): of the digits of 1 / pi,
 // those that a huge x would turn into multiples of 2 are left out. (Payne and Hanek, Radian reduction
-// for trigonometric functions, 1983.) One c serves 26 exponents. The factor 2^8 keeps what is left of
+// for trigonometric functions, 1983.) One c serves 26 or 27 exponents. The factor 2^8 keeps what is left of
 // tiny x above most subnormal floats.
 static inline void tf_over_pi_float(float x, double *high, double *low) {
   double size = __builtin_fabs((double)x);
-  double c = size < 0x1p50 ? 0x1.45f306dc9c882p+6 : -0x1.1b1bbead603d9p-21;
-  double d = size < 0x1p50 ? 0x1.4a7f09d5f47d5p-47 : 0x1.5f47d4d377037p-75;
-  c = size < 0x1p77 ? c : 0x1.4a7f09d5f47d5p-47;
-  d = size < 0x1p77 ? d : -0x1.6447e493ad4cep-102;
+  double c = size < 0x1p49 ? 0x1.45f306dc9c882p+6 : 0x1.b9391054a7f0ap-19;
+  double d = size < 0x1p49 ? 0x1.4a7f09d5f47d5p-47 : -0x1.505c1596447e5p-74;
+  c = size < 0x1p76 ? c : -0x1.5ac07b1505c16p-46;
+  d = size < 0x1p76 ? d : 0x1.a6ee06db14acdp-100;
   *high = size < 0x1p102 ? c : -0x1.505c1596447e5p-74;
   *low = size < 0x1p102 ? d : 0x1.b14acc9e21c82p-128;
 }
 
-// sin(pi f / 2^8) for |f| / 2^8 <= 0.5404, negated if `odd` is odd. At 0 and at 1/2, the product with 2.25
+// sin(pi f / 2^8) for |f| / 2^8 <= 0.526, negated if `odd` is odd. At 0 and at 1/2, the product with 2.25
 // is the larger one of the two that are added, and is not rounded.
 static inline float tf_sin_half_turns_float(double f, uint64_t odd) {
   float g = (float)tf_from_bits_double(tf_bits_double(f) ^ odd << 63), z = g * g;
-  float q = -0x1.78a4fap-95f; // minimax, relative error 2^-26.7
-  q = __builtin_fmaf(q, z, 0x1.5e324ep-76f);
-  q = __builtin_fmaf(q, z, -0x1.334c1ep-57f);
-  q = __builtin_fmaf(q, z, 0x1.466f34p-39f);
-  q = __builtin_fmaf(q, z, -0x1.4abbe0p-22f);
+  float q = -0x1.cc2010p-95f; // minimax, relative error 2^-26.7
+  q = __builtin_fmaf(q, z, 0x1.6476d0p-76f);
+  q = __builtin_fmaf(q, z, -0x1.337448p-57f);
+  q = __builtin_fmaf(q, z, 0x1.466ff4p-39f);
+  q = __builtin_fmaf(q, z, -0x1.4abbe2p-22f);
   q = __builtin_fmaf(q, z, 0x1.c87ed6p-9f);
   return __builtin_fmaf(g, 0x1.2p-7f, g * q);
 }
@@ -139,7 +139,8 @@ static inline float tf_atan2_float(float y, float x) {
   s = larger == __builtin_inff() ? (smaller == larger ? 1.0f : 0.0f) : s;
   float rest = tf_atan_rest_float(s);
   int left = (int)(tf_bits_float(x) >> 31), steep = up > across;
-  float quarters = steep ? 1.0f : left ? 2.0f : 0.0f;
+  float quarters = steep ? 1.0f : left ? 2.0f
+                                       : 0.0f;
   float sign = steep != left ? -1.0f : 1.0f; // of the small angle, which is taken from a quarter turn
   float low = __builtin_fmaf(sign, rest, quarters * -0x1.777a5cp-25f);
   float angle = __builtin_fmaf(quarters, 0x1.921fb6p+0f, __builtin_fmaf(sign, s, low));
@@ -154,10 +155,11 @@ static inline double tf_sum_double(double a, double b, double *lost) {
 }
 
 // x = f pi + n pi / 2 with an integer n, |f| <= 1/4: returns f, and puts its low part and n modulo 4.
-// Of 1 / pi, 192 bits are used, from the first one that does not make multiples of 2 pi of x; they start
-// at every 16th bit. (Payne and Hanek, Radian reduction for trigonometric functions, 1983.)
+// Of 1 / pi, 192 bits are used, which start at one of every 16: those before it would make multiples of
+// 2 of x / pi. (Payne and Hanek, Radian reduction for trigonometric functions, 1983.)
 static inline double tf_half_turns_double(double x, double *low, uint64_t *quarters) {
-  static const double windows[70] = { // floor(2^(16 i + 47) / pi) modulo 2^48
+  // floor(2^(16 i + 47) / pi) modulo 2^48
+  static const double windows[70] = {
       0x28be60db9391, 0x60db9391054a, 0x9391054a7f09, 0x054a7f09d5f4, 0x7f09d5f47d4d,
       0xd5f47d4d3770, 0x7d4d377036d8, 0x377036d8a566, 0x36d8a5664f10, 0xa5664f10e410,
       0x4f10e4107f94, 0xe4107f9458ea, 0x7f9458eaf7ae, 0x58eaf7aef158, 0xf7aef1586dc9,
@@ -173,7 +175,7 @@ static inline double tf_half_turns_double(double x, double *low, uint64_t *quart
       0x5d49eeb1faf9, 0xeeb1faf97c5e, 0xfaf97c5ecf41, 0x7c5ecf41ce7d, 0xcf41ce7de294,
       0xce7de294a4ba, 0xe294a4ba9afe, 0xa4ba9afed7ec, 0x9afed7ec47e3, 0xd7ec47e35742};
   int64_t i = ((int64_t)(tf_bits_double(x) >> 52 & 2047) - 1075) >> 4;
-  i &= ~(i >> 63); // 0 instead of what is negative
+  i &= ~(i >> 63);                                                    // 0 instead of what is negative
   double m = x * tf_from_bits_double((uint64_t)(976 - 16 * i) << 52); // x / 2^(16 i + 47)
   double c = windows[i + 3] * 0x1p-48, d = windows[i + 6] * 0x1p-96, e = windows[i + 9] * 0x1p-144;
   double first = m * windows[i], second = m * c, third = m * d, lost[8];
@@ -184,7 +186,8 @@ static inline double tf_half_turns_double(double x, double *low, uint64_t *quart
   double near = tf_sum_double(lost[0], second, &lost[3]);
   double shifted = (first + near) + 0x1.8p51, n = shifted - 0x1.8p51; // the last bit is worth 1/2
   double f = tf_sum_double(first - n, near, &lost[4]);
-  double rest = tf_sum_double(tf_sum_double(lost[3], lost[4], &lost[5]), tf_sum_double(lost[1], third, &lost[6]), &lost[7]);
+  double large = tf_sum_double(lost[1], third, &lost[5]), tiny = tf_sum_double(lost[3], lost[4], &lost[6]);
+  double rest = tf_sum_double(large, tiny, &lost[7]);
   f = tf_sum_double(f, rest, &rest);
   rest += ((lost[5] + lost[6]) + lost[7]) + lost[2];
   *low = rest;
@@ -228,7 +231,8 @@ static inline double tf_cos_core_double(double r, double low, double *rest) {
 static inline double tf_reduced_double(double x, double *low, uint64_t *quarters) {
   double rest, f = tf_half_turns_double(x, &rest, quarters);
   double r = f * 0x1.921fb54442d18p+1;
-  *low = __builtin_fma(f, 0x1.921fb54442d18p+1, -r) + __builtin_fma(f, 0x1.1a62633145c07p-53, rest * 0x1.921fb54442d18p+1);
+  double small = __builtin_fma(f, 0x1.1a62633145c07p-53, rest * 0x1.921fb54442d18p+1);
+  *low = __builtin_fma(f, 0x1.921fb54442d18p+1, -r) + small;
   return r;
 }
 
@@ -338,7 +342,9 @@ static inline double tf_angle_double(double y, double x, int left) {
   double error = __builtin_fma(-s, below, above) + __builtin_fma(-s, below_lost, above_lost);
   double rest = tf_atan_rest_double(s, error * inverse);
   double turn = steep != left ? -1.0 : 1.0; // how the small angle is added to eighths of a turn
-  double eighths = (steep ? 2.0 : left ? 4.0 : 0.0) + (diagonal ? turn : 0.0);
+  double eighths = (steep ? 2.0 : left ? 4.0
+                                       : 0.0) +
+                   (diagonal ? turn : 0.0);
   double low = __builtin_fma(eighths, 0x1.1a62633145c07p-55, turn * rest);
   return __builtin_fma(eighths, 0x1.921fb54442d18p-1, __builtin_fma(turn, s, low));
 }
