@@ -269,7 +269,8 @@ static inline double tf_tanh_double(double x) {
   double error = __builtin_fma(-y, sum, high) + (low - y * sum_low);
   y = __builtin_fma(error, 1.0 - y, y); // 1 / (h + 1) = 1 - y
   y = size < 0x1p-28 ? size : y;
-  return __builtin_copysign(size > 22.0 ? 1.0 : y, x);
+  y = size > 18.714 ? 0x1.fffffffffffffp-1 : y; // 2 e^-2x is below 2^-53
+  return __builtin_copysign(size > 19.0615 ? 1.0 : y, x);
 }
 
 // x of a logarithm, as 2^e (1 + f): the bits of x, moved by those of sqrt(1/2) such that they begin

@@ -17,13 +17,10 @@ from tinyfuse.emit.casts import cast_text
 from tinyfuse.emit.ctext import CText, Precedence, const_text, type_text
 from tinyfuse.emit.prelude import (
     all_names,
-    library_functions,
     prelude_text,
     runtime_c,
-    uses_library,
 )
 from tinyfuse.emit.scalar import op_text
-from tinyfuse.stage.names import RESERVED
 
 A, B, C = CText("a"), CText("b"), CText("c")
 INT8, INT32, UINT8 = np.dtype(np.int8), np.dtype(np.int32), np.dtype(np.uint8)
@@ -206,14 +203,11 @@ def test_casts(from_dtype: np.dtype, to_dtype: np.dtype, expected: str) -> None:
 def test_a_head_holds_what_is_used_and_what_that_needs() -> None:
     used: dict[str, None] = {}
     op_text("maximum", [A, B], [FLOAT32, FLOAT32], FLOAT32, used)
-    op_text("exp", [A], [FLOAT32], FLOAT32, used)
     type_text(INT64, used)
     assert prelude_text(used) == (
         """\
 typedef __INT64_TYPE__ int64_t;
 typedef __UINT32_TYPE__ uint32_t;
-
-float expf(float);
 
 // The bits of x.
 static inline uint32_t tf_bits_float(float x) {
@@ -250,18 +244,8 @@ def test_an_unused_head_is_empty() -> None:
 
 
 def test_the_order_of_a_head_does_not_depend_on_that_of_its_use() -> None:
-    names = ["tf_remainder_float", "tf_gcd_int8", "sinf", "uint64_t", "tf_int32_double"]
+    names = ["tf_remainder_float", "tf_gcd_int8", "tf_sin_float", "uint64_t", "tf_int32_double"]
     assert prelude_text(names) == prelude_text(names[::-1])
-
-
-def test_what_calls_the_library() -> None:
-    assert uses_library({"tf_remainder_float": None})  # which calls fmodf
-    assert uses_library({"expf": None})
-    assert not uses_library({"tf_maximum_float": None, "int8_t": None})
-
-
-def test_no_variable_has_the_name_of_a_declared_function() -> None:
-    assert {"expf", "atan2", "fmod"} <= library_functions() <= RESERVED
 
 
 def whole_head() -> str:
