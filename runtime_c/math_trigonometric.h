@@ -63,7 +63,7 @@ static inline float tf_tan_float(float x) {
   double q = 0x1.8f7407dc9cad5p-32;
   q = __builtin_fma(q, z, -0x1.18f6f245a8ab5p-14);
   q = __builtin_fma(q, z, 1.0);
-  int odd = (int)(tf_bits_double(shifted) & 1);
+  bool8_t odd = tf_bits_double(shifted) & 1;
   double above = odd ? -q : p, below = odd ? p : q;
   double inverse = 1.0f / (float)below; // a float's division and a step of Newton's method
   inverse = __builtin_fma(__builtin_fma(-below, inverse, 1.0), inverse, inverse);
@@ -126,24 +126,27 @@ static inline float tf_atan_float(float x) {
   return __builtin_copysignf(size > 1.0f ? large : s + rest, x);
 }
 
-// The angle of the point (x, y), in (-pi, pi]. The quotient of the smaller and the larger one of |x| and
-// |y| comes from a float's reciprocal (of what 2^64 keeps in range), and a step of Newton's method.
+// The angle of the point (x, y), in (-pi, pi]. The smaller one of |x| and |y| over the larger one comes
+// with what its rounding lost; the factors keep the reciprocal in range.
 static inline float tf_atan2_float(float y, float x) {
   float across = __builtin_fabsf(x), up = __builtin_fabsf(y);
-  float larger = up > across ? up : across, smaller = up > across ? across : up;
-  float scale = larger > 1.0f ? 0x1p-64f : 0x1p64f, divisor = larger * scale;
-  double inverse = 1.0f / divisor;
-  inverse = __builtin_fma(__builtin_fma(-(double)divisor, inverse, 1.0), inverse, inverse);
-  float s = (float)((double)smaller * scale * inverse);
-  s = larger == 0.0f ? 0.0f : s;
-  s = larger == __builtin_inff() ? (smaller == larger ? 1.0f : 0.0f) : s;
-  float rest = tf_atan_rest_float(s);
-  int left = (int)(tf_bits_float(x) >> 31), steep = up > across;
-  float quarters = steep ? 1.0f : left ? 2.0f
-                                       : 0.0f;
+  bool8_t steep = up > across;
+  float larger = steep ? up : across, smaller = steep ? across : up;
+  float grow = larger < 0x1p-64f ? 0x1p64f : 1.0f, shrink = larger > 0x1p64f ? 0x1p-64f : 1.0f;
+  float divisor = larger * grow * shrink;
+  smaller *= grow;
+  float inverse = 1.0f / divisor, s = smaller * inverse;
+  float low = __builtin_fmaf(-s, divisor, smaller) * inverse * shrink;
+  s *= shrink;
+  bool8_t divided = (larger > 0.0f) & (larger < __builtin_inff());
+  s = divided ? s : (smaller == __builtin_inff() ? 1.0f : 0.0f);
+  low = divided ? low : 0.0f;
+  float rest = tf_atan_rest_float(s) + __builtin_fmaf(-0.5f * s, s * low, low); // about low / (1 + s^2)
+  bool8_t left = tf_bits_float(x) >> 31;
+  float quarters = steep ? 1.0f : (left ? 2.0f : 0.0f);
   float sign = steep != left ? -1.0f : 1.0f; // of the small angle, which is taken from a quarter turn
-  float low = __builtin_fmaf(sign, rest, quarters * -0x1.777a5cp-25f);
-  float angle = __builtin_fmaf(quarters, 0x1.921fb6p+0f, __builtin_fmaf(sign, s, low));
+  rest = __builtin_fmaf(sign, rest, quarters * -0x1.777a5cp-25f);
+  float angle = __builtin_fmaf(quarters, 0x1.921fb6p+0f, __builtin_fmaf(sign, s, rest));
   return __builtin_isunordered(x, y) ? x + y : __builtin_copysignf(angle, y);
 }
 
@@ -263,7 +266,7 @@ static inline double tf_tan_double(double x) {
   uint64_t quarters;
   double r = tf_reduced_double(x, &low, &quarters);
   double sine = tf_sin_core_double(r, low, &sine_rest), cosine = tf_cos_core_double(r, low, &cosine_rest);
-  int odd = (int)(quarters & 1);
+  bool8_t odd = quarters & 1;
   double above = odd ? -cosine : sine, above_rest = odd ? -cosine_rest : sine_rest;
   double below = odd ? sine : cosine, below_rest = odd ? sine_rest : cosine_rest;
   double inverse = 1.0 / below, y = above * inverse;
@@ -330,10 +333,10 @@ static inline double tf_atan_rest_double(double s, double low) {
 
 // The angle from the axis x of the point (x, y), x and y >= 0, if `left` from the negative axis. Within
 // pi / 8 of the diagonal it is pi / 4 + arctan((y - x) / (y + x)), else pi / 2 - arctan(x / y) above it.
-static inline double tf_angle_double(double y, double x, int left) {
-  int steep = y > x;
+static inline double tf_angle_double(double y, double x, uint64_t left) {
+  bool8_t steep = y > x;
   double larger = steep ? y : x, smaller = steep ? x : y;
-  int diagonal = smaller > 0x1.a827999fcef32p-2 * larger; // tan(pi / 8)
+  bool8_t diagonal = smaller > 0x1.a827999fcef32p-2 * larger; // tan(pi / 8)
   double above = diagonal ? smaller - larger : smaller;
   double above_lost = diagonal ? smaller - (above + larger) : 0.0;
   double below = diagonal ? larger + smaller : larger;
@@ -363,10 +366,10 @@ static inline double tf_atan2_double(double y, double x) {
   double larger = up > across ? up : across;
   double scale = larger < 0x1p-900 ? 0x1p200 : 1.0; // where sums or reciprocals would leave the range
   scale = larger > 0x1p1000 ? 0x1p-30 : scale;
-  int infinite = larger == __builtin_inf();
+  bool8_t infinite = larger == __builtin_inf();
   double a = infinite ? (double)(across == larger) : across * scale;
   double b = infinite ? (double)(up == larger) : up * scale;
   a = larger == 0.0 ? 1.0 : a;
-  double angle = tf_angle_double(b, a, (int)(tf_bits_double(x) >> 63));
+  double angle = tf_angle_double(b, a, tf_bits_double(x) >> 63);
   return __builtin_isunordered(x, y) ? x + y : __builtin_copysign(angle, y);
 }
