@@ -181,7 +181,7 @@ def test_a_local_is_not_hidden_by_one_of_the_same_name_further_in() -> None:
     schedule = schedule.unroll(stages.stages[-1], stages.stages[-1].axes[0])
     text = emit_c(lower(schedule, REFERENCE)).text
     assert (
-        "  const float t_1 = expf(row[1]);\n"
+        "  const float t_1 = tf_exp_float(row[1]);\n"
         "  for (long j = 0; j < 4; j++) {\n"
         "    const float t_1_1 = __builtin_sqrtf(x[j + 4]);\n"
         "    out[j + 4] = t_1 * t_1_1;\n"

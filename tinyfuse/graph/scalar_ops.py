@@ -53,14 +53,9 @@ def _expit(x: float) -> float:
 
 
 def _gamma(x: float) -> float:
-    if x == 0:
-        return math.copysign(math.inf, x)
-    if _is_pole(x):
-        return math.nan
-    try:
-        return math.gamma(x)
-    except OverflowError:
-        return math.inf
+    if abs(x) < 1e-300:
+        return 1 / x if x else math.copysign(math.inf, x)
+    return math.nan if _is_pole(x) else math.gamma(x)
 
 
 def _gammaln(x: float) -> float:
@@ -93,8 +88,15 @@ def _special(name: str) -> ScalarOp:
 
 
 def _by_number(name: str, x: Any) -> Any:
-    values = [_SPECIAL[name](value) for value in np.ravel(x).tolist()]
+    values = [_number(name, value) for value in np.ravel(x).tolist()]
     return np.reshape(np.array(values, x.dtype), np.shape(x))[()]
+
+
+def _number(name: str, x: float) -> float:
+    try:
+        return _SPECIAL[name](x)
+    except OverflowError:
+        return math.inf
 
 
 SCALAR_OPS: dict[str, ScalarOp] = {
