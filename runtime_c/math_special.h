@@ -342,8 +342,8 @@ static inline double tf_lgamma_double(double x) {
   q = __builtin_fma(q, d, one ? 0x1.151322ac7d881p-2 : 0x1.51322ac7d847fp-6);
   q = __builtin_fma(q, d, one ? -0x1.9a4d55beab245p-2 : -0x1.13e001a557606p-4);
   q = __builtin_fma(q, d, one ? 0x1.a51a6625307d3p-1 : 0x1.4a34cc4a60fa6p-2);
-  q = __builtin_fma(q, d, one ? -0x1.2788cfc6fb619p-1 : 0x1.b0ee6072093cep-2);
-  y = __builtin_fabs(d) < 0x1p-5 ? d * q : y;
+  double near = __builtin_fma(d * d, q, d * (one ? -0x1.2788cfc6fb619p-1 : 0x1.b0ee6072093cep-2));
+  y = __builtin_fabs(d) < 0x1p-5 ? near : y;
   y = ((x <= 0.0) & (__builtin_floor(x) == x)) ? __builtin_inf() : y;
   y = x > 0x1.754d9278b51a7p+1014 ? __builtin_inf() : y; // where it leaves the range
   return __builtin_fabs(x) == __builtin_inf() ? x : y;
@@ -400,8 +400,8 @@ static inline float tf_lgamma_float(float x) {
   q = __builtin_fma(q, d, one ? 0x1.1512b19b6ae2dp-2 : 0x1.5132237605ebp-6);
   q = __builtin_fma(q, d, one ? -0x1.9a4d55b690bfbp-2 : -0x1.13e001a62c7e5p-4);
   q = __builtin_fma(q, d, one ? 0x1.a51a662c41d38p-1 : 0x1.4a34cc4a6f9e3p-2);
-  q = __builtin_fma(q, d, one ? -0x1.2788cfc6fbf63p-1 : 0x1.b0ee6072093f8p-2);
-  y = __builtin_fabs(d) < 0x1p-4 ? (float)(d * q) : y;
+  double near = __builtin_fma(d * d, q, d * (one ? -0x1.2788cfc6fbf63p-1 : 0x1.b0ee6072093f8p-2));
+  y = __builtin_fabs(d) < 0x1p-4 ? (float)near : y;
   y = ((x <= 0.0f) & (__builtin_floorf(x) == x)) ? __builtin_inff() : y;
   return __builtin_fabsf(x) == __builtin_inff() ? x : y;
 }
