@@ -48,8 +48,8 @@ def test_all_exponents(name: str, dtype: np.dtype) -> None:
     assert not report.failed, report
 
 
-# The worst cases of each format (J.-M. Muller, Elementary Functions, 2016, chapter 11): of all floats
-# and doubles, those nearest to a multiple of pi / 2.
+# Of all floats and doubles, those nearest to a multiple of pi / 2 (J.-M. Muller, Elementary
+# Functions, 2016, chapter 11).
 NEAREST = {FLOAT32: 16367173 * 2.0**72, FLOAT64: 6381956970095103 * 2.0**797}
 
 
