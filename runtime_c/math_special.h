@@ -1,9 +1,13 @@
 // Special functions, and roots. Every rounding is explicit, and there are no branches: a loop over any
 // of them vectorizes, and its bits depend neither on that nor on the compiler.
+//
+// Polynomials are from the Remez exchange, with rounded coefficients; their error is given as a part of
+// the result. Where "low" is what rounding took from another value, see T. J. Dekker, A Floating-Point
+// Technique for Extending the Available Precision, 1971. What is close to a zero or to an end of the
+// range comes last, as a choice between results.
 
 // The cube root. A linear function of the bits is within 6 % of 1 / cbrt(x) (W. Kahan, Computing a real
-// cube root, 1991); a step of third order and one of
-// Newton improve that, the last step the root itself.
+// cube root, 1991). A step of third order and one of Newton's improve that, the last one the root.
 static inline float tf_cbrt_float(float x) {
   float size = __builtin_fabsf(x);
   bool8_t small = size < 0x1p-126f;
@@ -90,14 +94,14 @@ static inline double tf_exp_for_float(double x) {
 static inline float tf_erf_float(float x) {
   float size = __builtin_fabsf(x);
   float z = x * x;
-  float q = -0x1.3ba9cep-11f;
+  float q = -0x1.3ba9cep-11f; // minimax below 0.9
   q = __builtin_fmaf(q, z, 0x1.479c9ep-8f);
   q = __builtin_fmaf(q, z, -0x1.b69b96p-6f);
   q = __builtin_fmaf(q, z, 0x1.ce1b86p-4f);
   q = __builtin_fmaf(q, z, -0x1.8126ecp-2f);
   q = __builtin_fmaf(q, z, 0x1.06eba6p-3f);
   float small = __builtin_fmaf(size, q, size);
-  float w = 0x1.9fb61p-13f;
+  float w = 0x1.9fb61p-13f; // log(1 - erf(x)), minimax from 0.9 to 3.93, where erf(x) rounds to 1
   w = __builtin_fmaf(w, size, -0x1.91cdbcp-9f);
   w = __builtin_fmaf(w, size, 0x1.6d9cdcp-6f);
   w = __builtin_fmaf(w, size, -0x1.aa7306p-4f);

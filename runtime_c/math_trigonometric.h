@@ -1,5 +1,10 @@
 // Trigonometric functions and their inverses. Every rounding is explicit, and there are no branches: a
 // loop over any of them vectorizes, and its bits depend neither on that nor on the compiler.
+//
+// Adding a large number rounds to an integer, and leaves that in the low bits of the sum. Polynomials
+// are from the Remez exchange, with rounded coefficients; their error is given as a part of the result.
+// Where "low" is what rounding took from another value, see T. J. Dekker, A Floating-Point Technique
+// for Extending the Available Precision, 1971.
 
 // The high and the low part of c with x * c = 2^8 x / pi modulo 2^9, exactly enough for every float x.
 // Where x = m * 2^e with an integer m, c is 2^(8 - e) times (2^e / pi modulo 2): of the digits of 1 / pi,
@@ -177,8 +182,8 @@ static inline double tf_half_turns_double(double x, double *low, uint64_t *quart
       0xc26dd3d18fd9, 0xd3d18fd9a797, 0x8fd9a797fa8b, 0xa797fa8b5d49, 0xfa8b5d49eeb1,
       0x5d49eeb1faf9, 0xeeb1faf97c5e, 0xfaf97c5ecf41, 0x7c5ecf41ce7d, 0xcf41ce7de294,
       0xce7de294a4ba, 0xe294a4ba9afe, 0xa4ba9afed7ec, 0x9afed7ec47e3, 0xd7ec47e35742};
-  int64_t i = ((int64_t)(tf_bits_double(x) >> 52 & 2047) - 1075) >> 4;
-  i &= ~(i >> 63);                                                    // 0 instead of what is negative
+  int64_t i = ((int64_t)(tf_bits_double(x) >> 52 & 2047) - 1075) >> 4; // or 0 where that is negative
+  i &= ~(i >> 63);
   double m = x * tf_from_bits_double((uint64_t)(976 - 16 * i) << 52); // x / 2^(16 i + 47)
   double c = windows[i + 3] * 0x1p-48, d = windows[i + 6] * 0x1p-96, e = windows[i + 9] * 0x1p-144;
   double first = m * windows[i], second = m * c, third = m * d, lost[8];
