@@ -44,6 +44,10 @@ from tinyfuse.stage.printer import stages_text
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.trace import ArgumentSpec, Trace, trace
 
+# A second's worth of simple work on one core, for a rough guess.
+FLOPS = 4e9
+BYTES = 20e9
+
 
 class Traced:
     """A function traced for arguments of certain types: what it computes, as a graph."""
@@ -235,6 +239,7 @@ class Compiled:
             self._entry,
             lowered.scratch_bytes,
             lowered.options.threads if lowered.loops.shares_work else 1,
+            sum(map(_microseconds, lowered.kernels)),
         )
         site = Site(places, len(call.values), swapped, copied)
         return Executable(program, site, lowered.traced.signature)
@@ -274,6 +279,12 @@ class Compiled:
 
 def _ignore(name: str) -> None:
     pass
+
+
+def _microseconds(kernel: Kernel) -> float:
+    """Roughly what a kernel takes on one core."""
+    cost = kernel.cost
+    return (cost.flops / FLOPS + (cost.bytes_read + cost.bytes_written) / BYTES) * 1e6
 
 
 def _built(lowered: Lowered) -> Entry | None:

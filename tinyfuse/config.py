@@ -1,7 +1,9 @@
 """Settings from the environment, read once when tinyfuse is imported.
 
-TINYFUSE_LOG     topics to log on standard error, comma-separated: compile, cache
-TINYFUSE_VERIFY  1: check each intermediate program for well-formedness (slow; for tests)
+TINYFUSE_EXTENSION   0: call compiled code by way of Python, as where the extension was not built
+TINYFUSE_KEPT_BYTES  bytes of large results, dropped by now, that are kept for the next; 0: none
+TINYFUSE_LOG         topics to log on standard error, comma-separated: compile, cache
+TINYFUSE_VERIFY      1: check each intermediate program for well-formedness (slow; for tests)
 """
 
 from __future__ import annotations
@@ -15,6 +17,18 @@ LOG_TOPICS = ("compile", "cache")
 
 compile_log = logging.getLogger("tinyfuse.compile")
 
+extension = os.environ.get("TINYFUSE_EXTENSION", "") != "0"
+
+
+def _number(setting: str) -> int | None:
+    if setting.isdecimal():
+        return int(setting)
+    if setting:
+        warnings.warn(f"TINYFUSE_KEPT_BYTES={setting!r} is no number of bytes", stacklevel=2)
+    return None
+
+
+kept_bytes = _number(os.environ.get("TINYFUSE_KEPT_BYTES", ""))
 verify = os.environ.get("TINYFUSE_VERIFY", "") not in ("", "0")
 
 

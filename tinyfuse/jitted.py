@@ -14,7 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
+from tinyfuse.bound import BoundFunction
 from tinyfuse.config import compile_log as log
+from tinyfuse.dispatch import Dispatcher
 from tinyfuse.errors import (
     ArgumentError,
     SideEffectError,
@@ -23,7 +25,7 @@ from tinyfuse.errors import (
     without_internal_frames,
 )
 from tinyfuse.memory import layout
-from tinyfuse.parameters import Arguments, Function, Options, Parameters
+from tinyfuse.parameters import Arguments, Form, Function, Options, Parameters
 from tinyfuse.signature import (
     Call,
     Key,
@@ -102,7 +104,7 @@ def _layout(array: Any) -> tuple[int, ...]:
     return layout(array.shape, array.strides, array.itemsize)
 
 
-class JittedFunction(Leaf):
+class JittedFunction(Dispatcher, Leaf):
     """A function under `jit`: compiled when first called with arguments of new types."""
 
     __wrapped__: Callable[..., Any]
@@ -115,29 +117,29 @@ class JittedFunction(Leaf):
         name = function_name(function)
         self._parameters = Parameters(function, name, static)
         self._fewest, self._most = self._parameters.fewest, self._parameters.most
+        self._options = options
         self._function = Function(function, name, self._parameters, options)
         self._maxsize = maxsize
         self._copy_noticed = False
         self._stand_ins: dict[type, Any] = {}
-        self._uses = self._misses = 0
         self.clear_cache()
         functions.add(self)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def _slowly(self, /, *args: Any, **kwargs: Any) -> Any:
+        """A call that none of the direct calls fits."""
         if mode.disabled:
             return self.__wrapped__(*args, **kwargs)
+        form = len(args), tuple(kwargs)
         if kwargs or not self._fewest <= len(args) <= self._most:
             args, kwargs = self._bind(args, kwargs)
         if not kwargs:
-            key = quick_key(args)
-            entry = self._programs.get(key)
-            if type(entry) is _ByValue:
-                entry.used = self._uses
-                entry = self._programs.get(entry.extended(key, args))
+            entry = self._quickly_found(args)
             if entry is not None:
                 self._uses = entry.used = self._uses + 1
                 try:
-                    return entry(args)  # type: ignore[operator]
+                    result = entry(args)
+                    self._call_directly(entry, form, args)
+                    return result
                 except StaleError:
                     self._uses -= 1
                 except TracedArgumentError:
@@ -146,10 +148,30 @@ class JittedFunction(Leaf):
                     without_internal_frames(error)
                     raise
         try:
-            return self._call(args, kwargs)
+            return self._call(form, args, kwargs)
         except Exception as error:
             show_users_frames(error)
             raise
+
+    def _quickly_found(self, args: tuple[Any, ...]) -> Executable | None:
+        """The program for arguments that are all leaves."""
+        key = quick_key(args)
+        entry = self._programs.get(key)
+        if type(entry) is not _ByValue:
+            return entry  # type: ignore[return-value]
+        entry.used = self._uses
+        return self._programs.get(entry.extended(key, args))  # type: ignore[return-value]
+
+    def _call_directly(self, executable: Executable, form: Form, values: Sequence[Any]) -> None:
+        """Let later calls like this one find their program at once, if they are simple enough."""
+        calls = executable.direct_calls
+        if form not in calls:
+            from tinyfuse.direct_call import direct_call
+
+            calls[form] = direct_call(executable, form, self._parameters.plan(form), values)
+        call = calls[form]
+        if call is not None and not mode.compiling:
+            self._remember(call)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else BoundFunction(self, self._stand_in(instance))
@@ -198,6 +220,7 @@ class JittedFunction(Leaf):
         self._layouts: dict[TreeDef, frozenset[int]] = {}  # those whose order in memory it used
         self._writing: set[TreeDef] = set()  # forms of calls that write arrays of the caller's
         self._uses = self._misses = 0
+        self._forget_all()
 
     def explain_miss(self, /, *args: Any, **kwargs: Any) -> str:
         """Why a call would compile: what differs from the signature of the nearest program."""
@@ -229,8 +252,8 @@ class JittedFunction(Leaf):
     def _take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         return take_apart(self._parameters, *self._bind(args, kwargs))
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that the quick way did not serve; its arguments are bound."""
+    def _call(self, form: Form, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call whose arguments, bound, have to be taken apart, or that has no program yet."""
         try:
             call = take_apart(self._parameters, args, kwargs)
         except TracedArgumentError:  # the call is a part of the function that is being traced
@@ -243,6 +266,7 @@ class JittedFunction(Leaf):
         else:
             executable = entry  # type: ignore[assignment]
             self._uses = executable.used = self._uses + 1
+            self._call_directly(executable, form, call.values)
         for _ in range(MOST_RECOMPILATIONS):
             try:
                 return executable(call.values)
@@ -362,7 +386,9 @@ class JittedFunction(Leaf):
         self._uses = executable.used = by_value.used = self._uses + 1
         if by_value:
             self._programs[call.key] = by_value
-        self._programs[by_value.extended(call.key, call.values)] = executable
+        key = by_value.extended(call.key, call.values)
+        self._drop(key)  # what another one has taken the place of
+        self._programs[key] = executable
         for kind in (_ByValue, type(executable)):
             self._evict(kind)
 
@@ -372,7 +398,13 @@ class JittedFunction(Leaf):
         if len(entries) > self._maxsize:
             entries.sort(key=lambda item: item[1].used)
             for key, _ in entries[: -self._maxsize]:
-                self._programs.pop(key, None)
+                self._drop(key)
+
+    def _drop(self, key: Key) -> None:
+        entry = self._programs.pop(key, None)
+        for call in list(getattr(entry, "direct_calls", {}).values()):
+            if call is not None:
+                self._forget(call)
 
     def _notice_copy(self, name: str) -> None:
         if not self._copy_noticed:
@@ -382,48 +414,6 @@ class JittedFunction(Leaf):
                 "each call copies it",
                 *(self._function.name, name),
             )
-
-
-# A jitted method of an instance. Instances with attributes of equal types share a program.
-class BoundFunction(Leaf):
-    __slots__ = ("__func__", "__self__")
-
-    def __init__(self, function: JittedFunction, instance: Any) -> None:
-        self.__func__ = function
-        self.__self__ = instance
-
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        return self.__func__.__doc__
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self.__func__(self.__self__, *args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__func__, name)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, BoundFunction):
-            return NotImplemented
-        return self.__func__ is other.__func__ and self.__self__ is other.__self__
-
-    def __hash__(self) -> int:
-        return hash((self.__func__, id(self.__self__)))
-
-    def __repr__(self) -> str:
-        return f"<bound {self.__func__!r} of {self.__self__!r}>"
-
-    def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
-        """As `JittedFunction.trace`."""
-        return self.__func__.trace(self.__self__, *args, **kwargs)
-
-    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
-        """As `JittedFunction.lower`."""
-        return self.__func__.lower(self.__self__, *args, **kwargs)
-
-    def explain_miss(self, /, *args: Any, **kwargs: Any) -> str:
-        """As `JittedFunction.explain_miss`."""
-        return self.__func__.explain_miss(self.__self__, *args, **kwargs)
 
 
 def function_name(function: Any) -> str:

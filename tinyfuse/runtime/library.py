@@ -37,6 +37,11 @@ class Entry:
         self._library = library
         self._function = function
 
+    @property
+    def function(self) -> Any:
+        """The function itself, which cffi calls; only the entry keeps its library loaded."""
+        return self._function
+
     def __call__(
         self,
         arrays: Sequence[np.ndarray],
