@@ -102,7 +102,8 @@ class _PythonDispatcher:
         self._calls = []
 
 
-if TYPE_CHECKING or extension is None:  # noqa: SIM108: type checkers understand only this
+# Type checkers understand no shorter form.
+if TYPE_CHECKING or extension is None:  # noqa: SIM108
     Dispatcher = _PythonDispatcher
 else:
     Dispatcher = extension.Dispatcher
