@@ -19,6 +19,7 @@ if int(setuptools.__version__.partition(".")[0]) < 77:
     pytest.skip("setuptools is too old (extra: dev)", allow_module_level=True)
 
 ROOT = Path(__file__).parent.parent
+BUILT = shutil.ignore_patterns("build", "dist", "*.so", "*.egg-info", "__pycache__")
 CARRIED = ("tinyfuse", "runtime_c", "tests", "examples", ".ci")
 
 # Compiles a kernel and the pool, both from C that was installed.
@@ -65,8 +66,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("packaging") / "my tiny project"
     copy.mkdir()
     for name in CARRIED:
-        ignored = shutil.ignore_patterns("__pycache__", "*.so")
-        shutil.copytree(ROOT / name, copy / name, ignore=ignored)
+        shutil.copytree(ROOT / name, copy / name, ignore=BUILT)
     for path in ROOT.iterdir():
         if path.is_file():
             shutil.copy(path, copy)
@@ -82,7 +82,7 @@ def dist(project: Path) -> Path:
 @pytest.fixture(scope="module")
 def dist_without_compiler(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("packaging") / "without a compiler"
-    shutil.copytree(project, copy, ignore=shutil.ignore_patterns("build", "dist", "*.so", "*.egg-info"))
+    shutil.copytree(project, copy, ignore=BUILT)
     run(sys.executable, "-c", BUILD, at=copy, CC="no-such-compiler")
     return copy / "dist"
 
@@ -147,7 +147,7 @@ def test_the_sdist_works(dist: Path, tmp_path: Path):
 @pytest.mark.parametrize("compiler", ["the usual one", "no-such-compiler"])
 def test_the_editable_install_works(project: Path, compiler: str, tmp_path: Path):
     copy = tmp_path / "a check out"
-    shutil.copytree(project, copy, ignore=shutil.ignore_patterns("build", "dist", "*.so", "*.egg-info"))
+    shutil.copytree(project, copy, ignore=BUILT)
     python = environment(tmp_path / "an environment")
     usual = compiler == "the usual one"
     install(python, "--editable", copy, **({} if usual else {"CC": compiler}))

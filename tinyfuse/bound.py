@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from tinyfuse.tree import Leaf
@@ -22,6 +23,11 @@ class BoundFunction(Leaf):
     def __doc__(self) -> str | None:  # type: ignore[override]
         doc: str | None = self.__func__.__doc__
         return doc
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        whole = inspect.signature(self.__func__)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.__func__(self.__self__, *args, **kwargs)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
 from tinyfuse.bound import BoundFunction
+from tinyfuse.by_value import ByValue
 from tinyfuse.config import compile_log as log
 from tinyfuse.dispatch import Dispatcher
 from tinyfuse.errors import (
@@ -24,7 +27,6 @@ from tinyfuse.errors import (
     is_internal,
     without_internal_frames,
 )
-from tinyfuse.memory import layout
 from tinyfuse.parameters import Arguments, Form, Function, Options, Parameters
 from tinyfuse.signature import (
     Call,
@@ -37,10 +39,8 @@ from tinyfuse.signature import (
     differences,
     quick_key,
     refusal,
-    same_arrays,
     signature_of,
     take_apart,
-    typed,
 )
 from tinyfuse.tree import LEAF, Leaf, TreeDef, flatten
 
@@ -73,35 +73,6 @@ functions: WeakSet[JittedFunction] = WeakSet()
 
 _jobs: dict[tuple[JittedFunction, Key], threading.Event] = {}  # being compiled, by some thread
 os.register_at_fork(after_in_child=_jobs.clear)  # the threads that were at it are gone
-
-
-class _ByValue:
-    """In place of a program: more than the types of the arguments is part of the key.
-
-    floats: positions of those whose values are. layouts: of arrays whose order in memory is.
-    aliasing: whether it counts which of the arrays are the same.
-    """
-
-    __slots__ = ("aliasing", "floats", "layouts", "used")
-
-    def __init__(self, floats: tuple[int, ...], layouts: tuple[int, ...], aliasing: bool) -> None:
-        self.floats = floats
-        self.layouts = layouts
-        self.aliasing = aliasing
-        self.used = 0
-
-    def __bool__(self) -> bool:
-        return self.aliasing or bool(self.floats or self.layouts)
-
-    def extended(self, key: Key, values: Sequence[Any]) -> Key:
-        key = (*key, *[typed(values[place]) for place in self.floats])
-        if self.layouts:
-            key += tuple([_layout(values[place]) for place in self.layouts])
-        return (*key, same_arrays(values)) if self.aliasing else key
-
-
-def _layout(array: Any) -> tuple[int, ...]:
-    return layout(array.shape, array.strides, array.itemsize)
 
 
 class JittedFunction(Dispatcher, Leaf):
@@ -157,7 +128,7 @@ class JittedFunction(Dispatcher, Leaf):
         """The program for arguments that are all leaves."""
         key = quick_key(args)
         entry = self._programs.get(key)
-        if type(entry) is not _ByValue:
+        if type(entry) is not ByValue:
             return entry  # type: ignore[return-value]
         entry.used = self._uses
         return self._programs.get(entry.extended(key, args))  # type: ignore[return-value]
@@ -188,10 +159,36 @@ class JittedFunction(Dispatcher, Leaf):
     def __repr__(self) -> str:
         return f"<jit of {self.__wrapped__!r}>"
 
-    def __reduce__(self) -> str:
-        return (
-            self.__qualname__
-        )  # as functions are pickled: by name; and copies are the same object
+    def __copy__(self) -> JittedFunction:
+        return self  # as of functions
+
+    def __deepcopy__(self, memo: Any) -> JittedFunction:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> str | tuple[Any, ...]:
+        """As functions are pickled: by name. Where that does not lead here: the function in it."""
+        made = (self._parameters.static, self._options, self._maxsize)
+        if _found(self.__module__, self.__qualname__) is not self:
+            return remade, (self.__wrapped__, *made)
+        plain = self._plain if self.__module__ == "__main__" and protocol >= 4 else None
+        return self.__qualname__ if plain is None else (remade, (plain, *made))
+
+    @functools.cached_property
+    def _plain(self) -> FunctionType | None:
+        """The function under a name by which it can be found, which its own is not any more.
+
+        What pickles functions of the main module by value (cloudpickle) does so with this one.
+        """
+        function = self.__wrapped__
+        if not isinstance(function, FunctionType):
+            return None
+        code, variables, closure = function.__code__, function.__globals__, function.__closure__
+        plain = FunctionType(code, variables, function.__name__, function.__defaults__, closure)
+        functools.update_wrapper(plain, function)
+        del plain.__dict__["__wrapped__"]
+        plain.__kwdefaults__ = function.__kwdefaults__
+        plain.__qualname__ = self.__qualname__ + _PLAIN
+        return plain
 
     def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
         """Trace the function for arguments of these types; ShapeDtypeStructs may stand for arrays.
@@ -215,7 +212,7 @@ class JittedFunction(Dispatcher, Leaf):
 
     def clear_cache(self) -> None:
         """Forget all programs in memory. Calls that are running one go on."""
-        self._programs: dict[Key, Executable | _ByValue] = {}
+        self._programs: dict[Key, Executable | ByValue] = {}
         self._needed: dict[TreeDef, frozenset[int]] = {}  # leaves whose value tracing asked for
         self._layouts: dict[TreeDef, frozenset[int]] = {}  # those whose order in memory it used
         self._writing: set[TreeDef] = set()  # forms of calls that write arrays of the caller's
@@ -240,7 +237,7 @@ class JittedFunction(Dispatcher, Leaf):
 
     def _executables(self) -> list[Executable]:
         entries = list(self._programs.values())
-        return [entry for entry in entries if not isinstance(entry, _ByValue)]
+        return [entry for entry in entries if not isinstance(entry, ByValue)]
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         try:
@@ -259,7 +256,7 @@ class JittedFunction(Dispatcher, Leaf):
         except TracedArgumentError:  # the call is a part of the function that is being traced
             return self._plainly(args, kwargs)
         entry = self._programs.get(call.key)
-        if type(entry) is _ByValue:
+        if type(entry) is ByValue:
             entry = self._programs.get(entry.extended(call.key, call.values))
         if entry is None:
             executable = self._compile_once(call)
@@ -291,20 +288,20 @@ class JittedFunction(Dispatcher, Leaf):
     def _needs(self, call: Call) -> frozenset[int]:
         return self._needed.get(call.in_tree, frozenset())
 
-    def _by_value(self, call: Call) -> _ByValue:
+    def _by_value(self, call: Call) -> ByValue:
         places, values = call.places, call.values
         needed = [places[at] for at in sorted(self._needs(call))]
         floats = [at for at in needed if type(values[at]) is float]
         asked = [places[at] for at in sorted(self._layouts.get(call.in_tree, ()))]
         layouts = [at for at in asked if hasattr(values[at], "strides")]
-        return _ByValue(tuple(floats), tuple(layouts), call.in_tree in self._writing)
+        return ByValue(tuple(floats), tuple(layouts), call.in_tree in self._writing)
 
     def _key(self, call: Call) -> Key:
         return self._by_value(call).extended(call.key, call.values)
 
     def _find(self, call: Call) -> Executable | None:
         entry = self._programs.get(self._key(call))
-        return None if isinstance(entry, _ByValue) else entry
+        return None if isinstance(entry, ByValue) else entry
 
     def _compile_once(self, call: Call) -> Executable:
         """Compile, or wait for the thread that is at it already."""
@@ -389,7 +386,7 @@ class JittedFunction(Dispatcher, Leaf):
         key = by_value.extended(call.key, call.values)
         self._drop(key)  # what another one has taken the place of
         self._programs[key] = executable
-        for kind in (_ByValue, type(executable)):
+        for kind in (ByValue, type(executable)):
             self._evict(kind)
 
     def _evict(self, kind: type) -> None:
@@ -414,6 +411,32 @@ class JittedFunction(Dispatcher, Leaf):
                 "each call copies it",
                 *(self._function.name, name),
             )
+
+
+_PLAIN = "._plain"
+
+
+@functools.lru_cache(maxsize=256)
+def remade(
+    function: Callable[..., Any], static: frozenset[str], options: Options, maxsize: int
+) -> JittedFunction:
+    """A jitted function that was pickled: the one of that name, or one that compiles the same."""
+    name = getattr(function, "__qualname__", "")
+    if name.endswith(_PLAIN):
+        name = name.removesuffix(_PLAIN)
+        found = _found(function.__module__, name)
+        if isinstance(found, JittedFunction) and found._plain is function:
+            return found
+        function.__qualname__ = name
+    return JittedFunction(function, sorted(static), options, maxsize)
+
+
+def _found(module: str, name: str) -> Any:
+    """What a name stands for in a module."""
+    value: Any = sys.modules.get(module)
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    return value
 
 
 def function_name(function: Any) -> str:
