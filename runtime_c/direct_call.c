@@ -407,11 +407,21 @@ static int fill_operand(const direct_call *call, int *operand, PyObject *positio
   return 0;
 }
 
+static int are_rows(PyObject *rows) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(rows); i++)
+    if (!PyTuple_Check(PyTuple_GET_ITEM(rows, i))) {
+      PyErr_SetString(PyExc_TypeError, "arguments, outputs and leaves are tuples");
+      return 0;
+    }
+  return 1;
+}
+
 static int fill(direct_call *call, PyObject *arguments, PyObject *operands, PyObject *outputs, PyObject *leaves) {
   Py_ssize_t width = call->given + PyTuple_GET_SIZE(call->names);
   if (allocate(call, PyTuple_GET_SIZE(arguments), PyTuple_GET_SIZE(operands), PyTuple_GET_SIZE(outputs),
                PyTuple_GET_SIZE(leaves)))
     return -1;
+  if (!are_rows(arguments) || !are_rows(outputs) || !are_rows(leaves)) return -1;
   for (Py_ssize_t i = 0; i < call->argument_count; i++)
     if (fill_argument(&call->arguments[i], PyTuple_GET_ITEM(arguments, i), width)) return -1;
   for (Py_ssize_t i = 0; i < call->operand_count; i++)

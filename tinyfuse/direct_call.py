@@ -10,6 +10,7 @@ from tinyfuse.dispatch import DirectCall, extension
 from tinyfuse.executable import Executable
 from tinyfuse.parameters import Form, Plan
 from tinyfuse.python_call import python_call
+from tinyfuse.runtime.library import drop_scratch
 from tinyfuse.runtime.linking import address
 from tinyfuse.runtime.pool import pool
 
@@ -25,6 +26,7 @@ def direct_call(
 
 
 def _compiled_call(described: Direct) -> DirectCall:
+    drop_scratch()  # the extension has scratch memory of its own
     threads = pool(described.threads)  # made now if need be; those of the moment have an own place
     call: DirectCall = extension.DirectCall(
         address(described.entry.function),

@@ -103,6 +103,11 @@ def scratch(size: int) -> np.ndarray | None:
     return _memory.block
 
 
+def drop_scratch() -> None:
+    """Give back the memory that this thread's calls have used."""
+    _memory.block = _NOTHING
+
+
 def aligned(size: int) -> np.ndarray:
     """Fresh memory: uint8[at least size], aligned to 64 bytes."""
     try:
