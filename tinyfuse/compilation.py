@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinyfuse import config
 from tinyfuse.config import compile_log as log
@@ -13,7 +14,7 @@ from tinyfuse.dtypes import FLOAT64
 from tinyfuse.emit.c import CModule, emit_c
 from tinyfuse.errors import ScheduleError, SignatureMismatchError
 from tinyfuse.executable import Executable, Program, Site, plan_outputs
-from tinyfuse.graph.ir import Graph
+from tinyfuse.graph.ir import Atom, Graph
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.graph.verifier import verify_graph
 from tinyfuse.loops.ir import Cost, Kernel
@@ -189,6 +190,19 @@ LEVELS: dict[str, Callable[[Lowered], str]] = {
 }
 
 
+class MemoryAnalysis(NamedTuple):
+    """The memory of one call, in bytes; the names are JAX's.
+
+    argument: of the arrays that it reads, captured ones among them. output: of the arrays that it
+    makes. temp: of intermediate arrays that live at once. generated_code: of the library.
+    """
+
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    temp_size_in_bytes: int
+    generated_code_size_in_bytes: int
+
+
 class Compiled:
     """A compiled function, to be called with arguments of the types that it was lowered for."""
 
@@ -272,9 +286,23 @@ class Compiled:
     def cost(self) -> Mapping[str, Cost]:
         return self.lowered.cost
 
+    def memory_analysis(self) -> MemoryAnalysis:
+        """How much memory a call reads, makes, and works with."""
+        graph = self.lowered.graph
+        return MemoryAnalysis(
+            sum(map(_bytes, graph.inputs)),
+            sum(map(_bytes, graph.outputs)),
+            self.scratch_bytes,
+            0 if self._entry is None else self._entry.path.stat().st_size,
+        )
+
     def __repr__(self) -> str:
         traced = self.lowered.traced
         return f"<compiled {traced.name}{traced.signature}, {len(self.kernels)} kernels>"
+
+
+def _bytes(atom: Atom) -> int:
+    return math.prod(atom.shape) * atom.dtype.itemsize
 
 
 def _ignore(name: str) -> None:
