@@ -23,8 +23,7 @@ from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import Machine, host
 from tinyfuse.parameters import Function, Options
-from tinyfuse.runtime.build import build
-from tinyfuse.runtime.library import Entry, load
+from tinyfuse.runtime.library import Entry, loaded
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.printer import schedule_text
@@ -320,7 +319,7 @@ def _built(lowered: Lowered) -> Entry | None:
     if not lowered.graph.outputs:
         return None
     module = lowered.module
-    return load(build(module.text, lowered.traced.name), module.entry)
+    return loaded(module.text, lowered.traced.name, module.entry)
 
 
 def log_compilation(compiled: Compiled) -> None:

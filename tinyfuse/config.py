@@ -39,6 +39,14 @@ class StandardErrorHandler(logging.Handler):
         print(self.format(record), file=sys.stderr)
 
 
+class LastResort(StandardErrorHandler):
+    """Shows warnings, with tinyfuse's name before them, where nobody has set up any logging."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not logging.root.handlers and not logging.getLogger(record.name).handlers:
+            super().emit(record)
+
+
 def log_topics(setting: str) -> tuple[str, ...]:
     """The topics that a value of TINYFUSE_LOG names; warns of unknown ones."""
     named = [topic.strip() for topic in setting.split(",") if topic.strip()]
@@ -50,13 +58,17 @@ def log_topics(setting: str) -> tuple[str, ...]:
 
 
 def log_to_standard_error(topics: tuple[str, ...]) -> None:
-    """Show the messages of these topics; without it, only warnings are shown (by `logging`)."""
+    """Show the messages of these topics; of the others, only warnings are shown."""
     for topic in topics:
         logger = logging.getLogger(f"tinyfuse.{topic}")
-        handler = StandardErrorHandler()
-        handler.setFormatter(logging.Formatter("tinyfuse: %(message)s"))
-        logger.addHandler(handler)
+        _add(logger, StandardErrorHandler())
         logger.setLevel(logging.DEBUG)
+    _add(logging.getLogger("tinyfuse"), LastResort(logging.WARNING))
+
+
+def _add(logger: logging.Logger, handler: logging.Handler) -> None:
+    handler.setFormatter(logging.Formatter("tinyfuse: %(message)s"))
+    logger.addHandler(handler)
 
 
 log_to_standard_error(log_topics(os.environ.get("TINYFUSE_LOG", "")))

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tinyfuse.errors import CompilationError
+from tinyfuse.runtime.build import build
 from tinyfuse.runtime.declarations import ffi
 from tinyfuse.runtime.linking import closing, find, open_library
 from tinyfuse.runtime.pool import pool
@@ -76,6 +78,17 @@ def load(path: Path, symbol: str) -> Entry:
     """
     library = closing(open_library(path))
     return Entry(path, symbol, library, find(library, symbol, "tf_entry"))
+
+
+def loaded(text: str, name: str, symbol: str) -> Entry:
+    """The function of this name of a C text, compiled if need be: see `build` and `load`."""
+    path = build(text, name)
+    try:
+        return load(path, symbol)
+    except CompilationError:
+        if path.exists():
+            raise
+    return load(build(text, name), symbol)  # somebody has emptied the cache meanwhile
 
 
 class _Memory(threading.local):
