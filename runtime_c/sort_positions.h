@@ -1,4 +1,4 @@
-// Positions in sorted order, of elements of at most four bytes: written for value_t as sort.h is. An
+// Positions in sorted order, of elements of at most four bytes: written for value_t as sort_values.h is. An
 // element's key and its position are one integer. n is less than 2^32.
 
 // Stores the positions of a row's n elements in ascending order. `scratch` has room for n.

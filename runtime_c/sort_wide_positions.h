@@ -1,4 +1,4 @@
-// Positions in sorted order, of elements of eight bytes: written for value_t as sort.h is.
+// Positions in sorted order, of elements of eight bytes: written for value_t as sort_values.h is.
 
 // Stores the positions of a row's n elements in ascending order. `scratch` has room for 4 n: for n
 // pairs, and for as many to sort them with.
