@@ -72,6 +72,7 @@ CONSTRUCTS: dict[Construct, int] = {
     rows.lexsort: 1,
     rows.order_statistic: 1,
     rows.place: 1,
+    rows.histogram: 1,
 }
 # What writes, what indexes with arrays and what makes arrays, besides those above.
 EFFECTS: dict[Construct, int] = {

@@ -99,6 +99,17 @@ def place(scope: Scope) -> Expression:
     return call(scope.choices.choose(forms), edges, v)
 
 
+def histogram(scope: Scope) -> Expression:
+    x, edges = scope.array(), scope.array(lambda value: value.size > 1)
+    at = scope.choices.below(2)
+    forms = (
+        f"np.histogram({{0}}, bins=5, range=(-2, 3))[{at}]",
+        f"np.histogram({{0}}, 4, (-0.5, 0.7), density=True)[{at}]",
+        f"np.histogram({{0}}, np.cumsum(np.greater({{1}}, 0)))[{at}]",
+    )
+    return call(scope.choices.choose(forms), x, edges)
+
+
 def sort_in_place(scope: Scope) -> Expression:
     """`y[::-1].sort(axis=0)`, of an array, a view or a copy."""
     y = scope.writable(has_axes)

@@ -11,6 +11,7 @@ from tinyfuse.trace import cumulative as _cumulative
 from tinyfuse.trace import diagonals as _diagonals
 from tinyfuse.trace import einsum as _einsum
 from tinyfuse.trace import elementwise as _elementwise
+from tinyfuse.trace import histograms as _histograms
 from tinyfuse.trace import indexing as _indexing
 from tinyfuse.trace import joining as _joining
 from tinyfuse.trace import linear_algebra as _linear_algebra
@@ -61,6 +62,7 @@ _CHAPTERS = (
     _diagonals,
     _einsum,
     _elementwise,
+    _histograms,
     _indexing,
     _joining,
     _linear_algebra,
