@@ -161,7 +161,7 @@ def flat(build: GraphBuilder) -> Graph:
 def test_graphs_print_operation_and_axis() -> None:
     graph = sums(GraphBuilder("sums"))
     assert "rows: float32[5, 7] = cumulative[op=add axis=1] doubled" in str(graph)
-    assert "maximum: float32[5, 7] = cumulative[op=maximum axis=0] rows" in str(graph)
+    assert "cumulative_maximum: float32[5, 7] = cumulative[op=maximum axis=0] rows" in str(graph)
 
 
 def test_along_one_element_nothing_is_computed() -> None:

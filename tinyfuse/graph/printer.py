@@ -48,8 +48,13 @@ def _unique(name: str, taken: dict[str, int]) -> str:
     return unique
 
 
+_CUMULATIVE = {"add": "cumsum", "multiply": "cumprod"}
+
+
 def computed_name(eqn: Eqn) -> str:
-    """What an equation computes, in a word: `exp`, `sum`, `matmul`, `transpose`."""
+    """What an equation computes, in a word: `exp`, `sum`, `matmul`, `cumsum`, `transpose`."""
+    if eqn.primitive is p.cumulative:
+        return _CUMULATIVE.get(eqn.params["op"], f"cumulative_{eqn.params['op']}")
     for key in ("op", "via"):
         if key in eqn.params:
             return str(eqn.params[key])
