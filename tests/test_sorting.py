@@ -210,6 +210,20 @@ def test_what_is_refused_has_a_remedy(function: Any, error: type, remedy: str) -
         tinyfuse.jit(function)(np.arange(6.0))
 
 
+def test_positions_of_sorted_elements_need_no_check() -> None:
+    def ordered_rows(x: Any, y: Any) -> Any:
+        order = np.argsort(x, axis=0)
+        found = x[order[:, 0]], np.take_along_axis(x, order[::2].T, axis=1), x[0][x.argmax(axis=1)]
+        order[0] = y  # from here on they can be anything
+        return (*found, x[order[0]])
+
+    x = sample((4, 4), "float64")
+    traced = check(ordered_rows, x, np.array([0, -1, 2, 3]))
+    assert [each.error.__name__ for each in traced.checks] == ["IndexingError"]
+    (wrapped,) = [eqn for eqn in traced.graph.eqns if eqn.params.get("op") == "wrap_index"]
+    assert wrapped.output.shape == (4,)
+
+
 # --- graph ----------------------------------------------------------------------------------------
 
 

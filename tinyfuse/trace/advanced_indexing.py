@@ -27,6 +27,7 @@ from tinyfuse.trace.operations import (
     stretch_atom,
     transpose,
 )
+from tinyfuse.trace.position_bounds import position_bound
 from tinyfuse.trace.tracer import Tracer
 
 __all__ = ["get_item", "is_basic", "positions_along", "set_item"]
@@ -194,6 +195,9 @@ def positions_along(positions: Positions, extent: int, checked: bool = True) -> 
             require_in_range(known, positions.axis, extent)
         return _known_positions(values, known, extent)
     index = cast_atom(values._atom, INT64)
+    bound = position_bound(active(), index)
+    if bound is not None and bound <= extent:
+        return index
     if checked:
         _check_range(index, positions.axis, extent)
     return wrapped(index, extent)

@@ -3,14 +3,6 @@ typedef __INT64_TYPE__ int64_t;
 typedef __UINT32_TYPE__ uint32_t;
 typedef __UINT64_TYPE__ uint64_t;
 
-// The position of index a among b elements: from their end where a is negative; the nearest if outside.
-static inline int64_t tf_wrap_index_int64(int64_t a, int64_t b) {
-  int64_t position = a < 0 ? (int64_t)(a + b) : a;
-  int64_t least = position < 0 ? 0 : position;
-  int64_t last = (int64_t)(b - 1);
-  return least < last ? least : last;
-}
-
 // The bits of x.
 static inline uint32_t tf_bits_float(float x) {
   union {
@@ -360,21 +352,11 @@ static void ranked_order_rows(const float *restrict x, int64_t *restrict order_r
 }
 
 // return np.take_along_axis(y, order, axis=0), np.sort(x - y), np.median(x, axis=1)
-// [less, greater_equal, logical_or, out_3] reads 2.81 KiB, writes 1 B, 1440 operations
-static void ranked_out_3(const int64_t *restrict order_rows, bool8_t *restrict out_3) {
-  bool8_t out_3_acc = 0;
-  for (long k = 0; k < 40; k++)
-    for (long l = 0; l < 9; l++)
-      out_3_acc = out_3_acc | ((order_rows[40 * l + k] < (-40)) | (order_rows[40 * l + k] >= 40));
-  out_3[0] = out_3_acc;
-}
-
-// return np.take_along_axis(y, order, axis=0), np.sort(x - y), np.median(x, axis=1)
-// [iota, wrap_index, out] reads 4.22 KiB, writes 1.41 KiB, 1080 operations
+// [iota, out] reads 4.22 KiB, writes 1.41 KiB, 720 operations
 static void ranked_out(const int64_t *restrict order_rows, const float *restrict y, float *restrict out) {
   for (long i = 0; i < 40; i++)
     for (long j = 0; j < 9; j++)
-      out[9 * i + j] = y[tf_wrap_index_int64(order_rows[40 * j + i], 40) * 9 + j];
+      out[9 * i + j] = y[order_rows[40 * j + i] * 9 + j];
 }
 
 // return np.take_along_axis(y, order, axis=0), np.sort(x - y), np.median(x, axis=1)
@@ -404,7 +386,7 @@ static void ranked_out_2(const float *restrict sort, float *restrict out_2) {
     out_2[i] = tf_isnan_float(sort[9 * i + 8]) ? sort[9 * i + 8] : (0.0f + sort[9 * i + 4]) / 1.0f;
 }
 
-// arrays: x float32[360], y float32[360]; then the results: out float32[360], out_1 float32[360], out_2 float32[40], out_3 bool[1]
+// arrays: x float32[360], y float32[360]; then the results: out float32[360], out_1 float32[360], out_2 float32[40]
 // scratch: 2880 bytes; returns 0
 int ranked(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
@@ -413,11 +395,9 @@ int ranked(void *const *arrays, void *scratch, const tf_pool *pool) {
   float *out = arrays[2];
   float *out_1 = arrays[3];
   float *out_2 = arrays[4];
-  bool8_t *out_3 = arrays[5];
   int64_t *order_rows = scratch;
   float *sort = scratch;
   ranked_order_rows(x, order_rows);
-  ranked_out_3(order_rows, out_3);
   ranked_out(order_rows, y, out);
   ranked_out_1(x, y, out_1);
   ranked_sort(x, sort);
