@@ -58,7 +58,8 @@ def ufunc_loops(name: str) -> Iterator[Loop]:
 def all_loops() -> list[Loop]:
     loops = [loop for name in SCALAR_OPS if SCALAR_OPS[name].ufunc for loop in ufunc_loops(name)]
     loops += [Loop("select", (BOOL, dtype, dtype), dtype) for dtype in SUPPORTED]
-    loops.append(Loop("wrap_index", (INT64, INT64), INT64))
+    for op in SCALAR_OPS.values():
+        loops += [Loop(op.name, dtypes, dtype) for dtypes, dtype in op.loops.items()]
     loops += [Loop("fma", (dtype,) * 3, dtype) for dtype in SUPPORTED]
     loops += [Loop("cast", (a,), b) for a in SUPPORTED for b in SUPPORTED if a != b]
     return list(dict.fromkeys(loops))
