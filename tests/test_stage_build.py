@@ -41,7 +41,8 @@ stages softmax(x: float32[4, 20])
 
 def test_softmax_of_rows_that_fill_their_lanes():
     assert text(softmax(4, 640)).splitlines()[5:7] == [
-        "  sum_lanes[i < 4, l < 64]: float32 = serial add over s < 10 of e[i, 64 * s + l], from 0.0",
+        "  sum_lanes[i < 4, l < 64]: float32 = serial add over s < 10 "
+        "of e[i, 64 * s + l], from 0.0",
         "  sum[i < 4]: float32 = halving add over l < 64 of sum_lanes[i, l]",
     ]
 

@@ -157,6 +157,9 @@ def reduced_output(scope: Scope) -> Expression:
     axis = scope.choices.below(len(shape))
     y = scope.writable(lambda value: value.shape == (*shape[:axis], *shape[axis + 1 :]))
     name = scope.choices.choose(("max", "sum", "min", "prod"))
+    to = scope.values[y].dtype
+    if name in ("max", "min") and np.result_type(scope.values[x].dtype, to) != to:
+        raise NotApplicable  # numpy converts after every element
     return effect(f"np.{name}({{1}}, axis={axis}, out={{0}})", y, x, by_layout=True)
 
 
