@@ -14,8 +14,8 @@ from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.runtime.numerics import CompiledNumerics
 from tinyfuse.testing import Case, difference, special_values, ulps
 
-# In units in the last place: numpy's own functions are up to 4 away from the exact value, the C
-# library's 1, and powers of large numbers a little more.
+# In units in the last place: numpy's own functions are up to 4 away from the exact value, and
+# powers of large numbers a little more.
 BOUND = 4
 BOUNDS = {"power": 5, "float_power": 5, "exp2": 4}
 # Near the zeros of these, ulps say nothing: there the bound is absolute, in multiples of epsilon.

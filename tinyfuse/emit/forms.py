@@ -107,13 +107,11 @@ logical_not = prefix("!")
 # Calls
 
 
-def library(name: str) -> Form:
-    """A call to the C library or a builtin of the compiler: expf for float32, exp for float64."""
+def builtin(name: str) -> Form:
+    """A call to the compiler: `__builtin_floorf` for float32, `__builtin_floor` for float64."""
 
     def form(operation: Operation) -> CText:
-        function = name + float_suffix(operation.dtypes[0])
-        if not function.startswith("__builtin_"):
-            operation.used[function] = None
+        function = f"__builtin_{name}{float_suffix(operation.dtypes[0])}"
         return call(function, *[operand.text for operand in operation.operands])
 
     return form

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import INT64
+from tinyfuse.dtypes import FLOATING, INT64
+from tinyfuse.graph.ranks import UNSIGNED, of_rank, rank
+from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS, special_function
 
 Loops = Mapping[tuple[np.dtype, ...], np.dtype]
 
@@ -45,47 +47,19 @@ def _wrap_index(index: Any, extent: Any) -> Any:
     return np.clip(np.where(index < 0, index + extent, index), 0, extent - 1)
 
 
-# Ranks: floating-point values as unsigned integers in the same order, -0 before +0. All NaN come
-# after +inf ("last") or before -inf ("first"), so that maximum and minimum of ranks, which C
-# compilers may combine in any order, are those of the values.
-
-UNSIGNED: dict[np.dtype, np.dtype] = {
-    np.dtype(np.float32): np.dtype(np.uint32),
-    np.dtype(np.float64): np.dtype(np.uint64),
-}
-_INFINITY = {"u4": 0x7F80_0000, "u8": 0x7FF0_0000_0000_0000}  # its bits
-
-
-def _ordered(bits: Any) -> Any:
-    """Bits of values to signed integers in the same order, as unsigned ones; its own inverse."""
-    top = np.array(8 * bits.itemsize - 1, bits.dtype)
-    negative = (bits >> top).astype(bool)
-    return np.where(negative, bits ^ np.array(np.iinfo(bits.dtype).max >> 1, bits.dtype), bits)
-
-
-def _offset(dtype: np.dtype, nan: str) -> Any:
-    """What moves the NaN of both signs to one end."""
-    above = dtype.type(_INFINITY[dtype.str[1:]] + 1)
-    return above if nan == "last" else dtype.type(2 ** (8 * dtype.itemsize) - int(above))
-
-
-def _rank(nan: str) -> ScalarOp:
-    def evaluate(x: Any) -> Any:
-        bits = np.atleast_1d(x).view(UNSIGNED[np.dtype(x.dtype)])
-        return (_ordered(bits) + _offset(bits.dtype, nan)).reshape(np.shape(x))[()]
-
+def _rank_row(nan: str) -> ScalarOp:
     loops: Loops = {(real,): bits for real, bits in UNSIGNED.items()}
-    return ScalarOp(f"rank_nan_{nan}", evaluate, 1, 3, loops=loops)
+    return ScalarOp(f"rank_nan_{nan}", lambda x: rank(x, nan), 1, 3, loops=loops)
 
 
-def _of_rank(nan: str) -> ScalarOp:
-    def evaluate(rank: Any) -> Any:
-        ranks = np.atleast_1d(rank)
-        bits = _ordered(ranks - _offset(ranks.dtype, nan))
-        return bits.view(f"f{bits.dtype.itemsize}").reshape(np.shape(rank))[()]
-
+def _of_rank_row(nan: str) -> ScalarOp:
     loops: Loops = {(bits,): real for real, bits in UNSIGNED.items()}
-    return ScalarOp(f"of_rank_nan_{nan}", evaluate, 1, 3, loops=loops)
+    return ScalarOp(f"of_rank_nan_{nan}", lambda x: of_rank(x, nan), 1, 3, loops=loops)
+
+
+def _special_row(name: str) -> ScalarOp:
+    loops: Loops = {(dtype,): dtype for dtype in FLOATING}
+    return ScalarOp(name, lambda x: special_function(name, x), 1, 24, exact=False, loops=loops)
 
 
 SCALAR_OPS: dict[str, ScalarOp] = {
@@ -105,12 +79,13 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         *_rows("sin cos tan arcsin arccos arctan sinh cosh tanh", cost=20, exact=False),
         *_rows("arcsinh arccosh arctanh", cost=24, exact=False),
         *_rows("arctan2 hypot logaddexp logaddexp2 power float_power", cost=24, exact=False),
+        *map(_special_row, SPECIAL_FUNCTIONS),
         ScalarOp("modf_fraction", lambda x: np.modf(x)[0], 1, 2, True, np.modf, 0),
         ScalarOp("modf_integral", lambda x: np.modf(x)[1], 1, 2, True, np.modf, 1),
         ScalarOp("frexp_mantissa", lambda x: np.frexp(x)[0], 1, 4, True, np.frexp, 0),
         ScalarOp("frexp_exponent", lambda x: np.frexp(x)[1], 1, 4, True, np.frexp, 1),
         ScalarOp("select", np.where, 3),
         ScalarOp("wrap_index", _wrap_index, 2, loops={(INT64, INT64): INT64}),
-        *[make(nan) for make in (_rank, _of_rank) for nan in ("last", "first")],
+        *[row(nan) for row in (_rank_row, _of_rank_row) for nan in ("last", "first")],
     ]
 }

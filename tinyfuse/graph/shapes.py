@@ -230,10 +230,12 @@ def _scatter(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
         raise ValueError("scatter: takes an array, values and indices")
     array, values, *indices = atoms
     shape, op = _gathered_shape("scatter", array, indices), params["op"]
-    if values.shape != shape or values.dtype != array.dtype:
+    if values.shape != shape:
         raise ValueError(f"scatter: values {type_text(values)} for {type_text(array)}")
-    if op != "set" and result_dtype(op, (array.dtype, array.dtype)) != array.dtype:
-        raise ValueError(f"scatter: {op} of {array.dtype} gives another dtype")
+    if op != "set":
+        result_dtype(op, (params["dtype"], values.dtype))
+    elif not array.dtype == values.dtype == params["dtype"]:
+        raise ValueError(f"scatter: puts {values.dtype} into {array.dtype} as {params['dtype']}")
     return array.shape, array.dtype
 
 

@@ -13,8 +13,8 @@ from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph.ir import Atom, Eqn
 from tinyfuse.graph.orders import Chain, Free, Lanes, RowBlocks, Serial
 from tinyfuse.graph.orders import Order as StepOrder
+from tinyfuse.graph.ranks import UNSIGNED
 from tinyfuse.graph.reduce_ops import REDUCE_OPS
-from tinyfuse.graph.scalar_ops import UNSIGNED
 from tinyfuse.stage.expr import Accumulator, Cast, Const, Expr, Index, IndexTest, Load, Op, select
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Order, Stage

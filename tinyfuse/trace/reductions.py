@@ -152,7 +152,7 @@ def _extreme_dtype(ufunc: np.ufunc, dtype: np.dtype, out: np.dtype) -> np.dtype:
     if compared != out:
         raise errors.UnsupportedArgumentError(
             f"np.{ufunc.__name__}.reduce(..., out=) of {out}, where numpy compares {compared} and "
-            f"converts after every element, is not supported: pass an array of {compared}"
+            f"converts elements on the way, is not supported: pass an array of {compared}"
         )
     return compared
 
