@@ -133,19 +133,11 @@ static void large_sums_out_1_blocks_task(void *const *buffers, long begin, long 
 // return x.sum(), x.sum(axis=0), x.sum(axis=1)
 // [out_1] reads 24.6 KiB, writes 24.6 KiB, 4200 operations
 static void large_sums_out_1(float *restrict out_1_blocks, float *restrict out_1) {
-  for (long i_outer = 0; i_outer < 2; i_outer++) {
-    for (long i = 0; i < 1024; i++)
-      out_1_blocks[1024 * i_outer + i] += out_1_blocks[1024 * i_outer + i + 2100];
-    for (long i = 0; i < 1024; i++)
-      out_1_blocks[1024 * i_outer + i] += out_1_blocks[1024 * i_outer + i + 4200];
-    for (long i = 0; i < 1024; i++)
-      out_1[1024 * i_outer + i] = out_1_blocks[1024 * i_outer + i];
-  }
-  for (long i = 2048; i < 2100; i++)
+  for (long i = 0; i < 2100; i++)
     out_1_blocks[i] += out_1_blocks[i + 2100];
-  for (long i = 2048; i < 2100; i++)
+  for (long i = 0; i < 2100; i++)
     out_1_blocks[i] += out_1_blocks[i + 4200];
-  for (long i = 2048; i < 2100; i++)
+  for (long i = 0; i < 2100; i++)
     out_1[i] = out_1_blocks[i];
 }
 
