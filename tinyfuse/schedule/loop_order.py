@@ -107,13 +107,13 @@ def _part(extent: int, machine: Machine) -> int:
 
 def _by_rows(stage: Stage, loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
     """Several rows to a trip, and long rows in tiles, where rows are added to one another."""
-    if len(loops) < 2 or loops[-1].axis not in stage.axes:
+    if len(loops) < 2 or loops[-1].axis not in stage.axes or stage.order is not Order.SERIAL:
         return loops
     *outer, row, column = loops
     if row.axis not in stage.reduce_axes:
         return loops
     assert stage.body is not None
-    if column.axis.extent > TILE:
+    if column.axis.extent > 2 * TILE:
         place = next(at for at, loop in enumerate([*outer, row]) if loop.axis in stage.reduce_axes)
         outer.insert(place, Loop(column.axis, TILE))
     if row.axis.extent < ROWS or point_cost(stage.body) > ROW_BUDGET:
