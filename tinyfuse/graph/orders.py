@@ -42,10 +42,10 @@ element (`0 + x`, `fma(a, b, 0)`; for argmax and argmin the index is 0).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Primitive
+from tinyfuse.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ The name of a row is the ufunc's name, but for ufuncs with two outputs, which ha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from tinyfuse.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.loops.ir import Buffer, Cost, For, Scope, Statement, Store, children
 from tinyfuse.loops.rewrite import values_of
+from tinyfuse.records import dataclass, field
 from tinyfuse.stage.expr import Const, Expr, Index, IndexTest, Load, Op, walk
 
 _MOVES = frozenset(("select", "positive", "conjugate"))

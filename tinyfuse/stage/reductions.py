@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from tinyfuse.graph.ir import Atom, Eqn
 from tinyfuse.graph.numerics import COMBINATIONS, start_value
 from tinyfuse.graph.orders import LANES, SERIAL, Chain, Lanes, RowBlocks, Serial
 from tinyfuse.graph.orders import Order as StepOrder
+from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.expr import Accumulator, Cast, Const, Expr, Index, IndexTest, Load, Op, select
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Order, Stage

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from tinyfuse.dtypes import FLOAT32, is_supported
 from tinyfuse.errors import UnsupportedDtypeError
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.records import dataclass
 
 # A dtype, or the type of a Python number, which gives way to the dtypes of arrays.
 OperandKind = np.dtype | type
