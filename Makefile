@@ -26,8 +26,9 @@ bench: # the times that are promised
 	@.ci/setup demo
 	@.venv/bin/python examples/bench.py
 
-thorough: # hours of random programs; goes on where it was stopped
+thorough: # an hour of mathematics, then hours of random programs, which go on where they were stopped
 	@.ci/setup testing,zig,demo,dev
+	@.venv/bin/python -m tests.thorough --math
 	@.venv/bin/python -m tests.thorough
 
 clean:

@@ -40,8 +40,8 @@ def _operand_dtypes(op: Any) -> list[tuple[np.dtype, ...]]:
     """All dtypes that the operation computes in."""
     if op.name == "select":
         return [(BOOL, dtype, dtype) for dtype in SUPPORTED]
-    if op.name == "wrap_index":
-        return [(INT64, INT64)]
+    if op.ufunc is None:
+        return list(op.loops)
     found = {}
     for first in SUPPORTED:
         for second in SUPPORTED if op.arity == 2 else (None,):

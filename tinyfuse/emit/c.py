@@ -8,7 +8,7 @@ from tinyfuse.dtypes import BOOL
 from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import type_text
 from tinyfuse.emit.expression import Expressions
-from tinyfuse.emit.prelude import prelude_text, runtime_c, uses_library
+from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.loops.ir import (
     Alloc,
     Block,
@@ -33,14 +33,10 @@ _UPDATES = {"add": "+=", "multiply": "*="}  # where C's meaning is numpy's, but 
 
 @dataclass(frozen=True, slots=True)
 class CModule:
-    """A translation unit. entries: the functions to call, one for each program in it.
-
-    uses_libm: whether it has to be linked with the mathematical library.
-    """
+    """A translation unit. entries: the functions to call, one for each program in it."""
 
     text: str
     entries: tuple[str, ...]
-    uses_libm: bool
 
     @property
     def entry(self) -> str:
@@ -59,7 +55,7 @@ def emit_c_many(programs: Sequence[Loops]) -> CModule:
     shared = any(kernel.parallel for loops in programs for kernel in loops.kernels)
     head = [prelude_text(used).rstrip("\n"), _entry_types(shared)]
     text = "\n\n".join(part for part in (*head, *functions) if part) + "\n"
-    return CModule(text, tuple(loops.name for loops in programs), uses_library(used))
+    return CModule(text, tuple(loops.name for loops in programs))
 
 
 def _entry_types(shared: bool) -> str:

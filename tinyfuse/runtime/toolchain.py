@@ -21,7 +21,7 @@ Install one, for example by `apt install gcc` or `pip install ziglang` (the whee
 compiler along and needs no rights on the system), or name one in the environment variable CC."""
 
 # A result must not depend on which compiler made it: no contraction of multiply and add, integers
-# that wrap, no call to libm folded at compile time.
+# that wrap, nothing folded at compile time that was written as a call.
 _COMMON = (
     *("-std=c11", "-O3", "-march=native", "-fPIC", "-shared"),
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-builtin"),
@@ -33,9 +33,8 @@ FLAGS = {
     "zig": (*_COMMON, "-fno-sanitize=all", "-nostdlib"),  # links libc all the same where it is used
 }
 # Kernels read no header and need no start-up code: without libc linking takes a sixth less time.
-# What they call is found all the same, since the process has libc, and `-lm` stands for libm.
+# What a compiler calls on its own account (memset) is found all the same, since the process has it.
 WITHOUT_LIBC = {"gcc": ("-nostdlib",), "clang": ("-nostdlib",), "apple clang": (), "zig": ()}
-LIBRARIES = ("-lm",)  # after the source
 
 Identified = tuple[tuple[str, int, int], ...]  # path, size and time of change of each program
 
@@ -57,7 +56,7 @@ class Compiler:
 
     def call(self, source: str, library: str, arguments: list[str]) -> list[str]:
         """The command that makes a library of a source file."""
-        return [*self.command, *arguments, source, "-o", library, *LIBRARIES]
+        return [*self.command, *arguments, source, "-o", library]
 
 
 def find_compiler() -> Compiler:

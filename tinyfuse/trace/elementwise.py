@@ -14,6 +14,7 @@ from tinyfuse.graph.ir import Atom, Literal
 from tinyfuse.trace.builder import GraphBuilder, active, leaked
 from tinyfuse.trace.dispatch import function_name, unlisted
 from tinyfuse.trace.eagerly import tried
+from tinyfuse.trace.known import known_value
 from tinyfuse.trace.operation import operate
 from tinyfuse.trace.operations import (
     broadcast_shape,
@@ -25,7 +26,7 @@ from tinyfuse.trace.operations import (
     type_text,
 )
 from tinyfuse.trace.outputs import write_function_output, write_ufunc_output
-from tinyfuse.trace.promotion import OPERATIONS, Loop, OperandKind, resolve
+from tinyfuse.trace.promotion import Loop, OperandKind, operations, resolve
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
@@ -50,7 +51,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict
         return _with_outputs(ufunc, method, inputs, outs, kwargs)
     if method == "reduce" and ufunc in REDUCTIONS:
         return REDUCTIONS[ufunc](*inputs, **kwargs)
-    if method == "outer" and ufunc in OPERATIONS and len(inputs) == 2:
+    if method == "outer" and operations(ufunc) and len(inputs) == 2:
         return apply(ufunc, _outer_operands(*inputs), **kwargs)
     if method in METHODS:
         return METHODS[method](ufunc, *inputs, **kwargs)
@@ -66,7 +67,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict
     implementation = COMPOSED_UFUNCS.get(ufunc)
     if implementation is not None:
         return implementation(*inputs, **kwargs)
-    if ufunc not in OPERATIONS:
+    if not operations(ufunc):
         raise unlisted(function_name(ufunc))
     return apply(ufunc, inputs, **kwargs)
 
@@ -181,7 +182,8 @@ def _operand(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Atom:
         with np.errstate(over="ignore"):
             return Literal(dtype.type(value))
     if value.dtype != dtype:
-        value = cast_atom(value, dtype)
+        given, value = value, cast_atom(value, dtype)
+        active().memory.convert(given, value)
     return value if value.shape == shape else stretch_atom(value, shape)
 
 
@@ -249,6 +251,17 @@ def _constant_power(base: Atom, exponent: Any, loop: Loop) -> Tracer | None:
         return None
     var = builder.define(p.elementwise, (cast_atom(base, dtype),), {"op": name}, base.shape, dtype)
     return Tracer(builder, var, not base.shape)
+
+
+def require_exponents(exponents: Tracer, loop: Loop) -> None:
+    """Raises NegativePowerError, or has it raised after the call, where numpy does."""
+    if loop.operands[1].kind != "i" or exponents.dtype.kind != "i":
+        return
+    known = known_value(exponents)
+    if known is None:
+        _check_exponents(exponents._atom)
+    elif (known < 0).any():
+        raise errors.NegativePowerError(NEGATIVE_POWER)
 
 
 def _check_exponents(exponent: Atom) -> None:
