@@ -745,6 +745,7 @@ def test_the_extension_has_no_warnings(compiler: str, file: str, tmp_path: Path)
 def test_all_of_this_holds_without_the_extension():
     files = [f"tests/test_{name}.py" for name in ("dispatch", "api", "api_cache", "api_inputs")]
     files += [f"tests/test_{name}.py" for name in ("api_results", "api_stages", "trace_capture")]
+    files += ["tests/test_memory_of_calls.py", "tests/test_pickling.py"]
     outcome = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files],
         cwd=ROOT,
