@@ -133,13 +133,16 @@ class JittedFunction(Dispatcher, Leaf):
         entry.used = self._uses
         return self._programs.get(entry.extended(key, args))  # type: ignore[return-value]
 
-    def _call_directly(self, executable: Executable, form: Form, values: Sequence[Any]) -> None:
-        """Let later calls like this one find their program at once, if they are simple enough."""
+    def _call_directly(self, executable: Executable, form: Form, given: Sequence[Any]) -> None:
+        """Let later calls like this one find their program at once, if they are simple enough.
+
+        given: all arguments, in the order of the plan for calls of this form.
+        """
         calls = executable.direct_calls
         if form not in calls:
             from tinyfuse.direct_call import direct_call
 
-            calls[form] = direct_call(executable, form, self._parameters.plan(form), values)
+            calls[form] = direct_call(executable, form, self._parameters.plan(form), given)
         call = calls[form]
         if call is not None and not mode.compiling:
             self._remember(call)
@@ -263,7 +266,7 @@ class JittedFunction(Dispatcher, Leaf):
         else:
             executable = entry  # type: ignore[assignment]
             self._uses = executable.used = self._uses + 1
-            self._call_directly(executable, form, call.values)
+            self._call_directly(executable, form, call.given)
         for _ in range(MOST_RECOMPILATIONS):
             try:
                 return executable(call.values)

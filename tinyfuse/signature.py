@@ -259,6 +259,12 @@ class Call:
         self._in_tree: TreeDef | None = None
 
     @property
+    def given(self) -> list[Any]:
+        """All arguments, whole."""
+        args, kwargs = self._arguments
+        return [*args, *kwargs.values()]
+
+    @property
     def in_tree(self) -> TreeDef:
         """The structure of (args, kwargs)."""
         if self._in_tree is None:
