@@ -639,6 +639,28 @@ def test_threads_call_and_forget_at_once():
     assert failures == []
 
 
+def test_threads_that_call_when_the_process_ends():
+    code = """
+import atexit, threading
+import numpy as np, tinyfuse
+small, large = np.ones(16), np.ones(1 << 16)
+f = tinyfuse.jit(lambda x: np.exp(x) + 1)
+for x in (small, large) * 3:
+    f(x)
+atexit.register(lambda: print(f(small)[0] == f(large)[0]))
+def call():
+    while True:
+        f(small), f(large)
+for _ in range(4):
+    threading.Thread(target=call, daemon=True).start()
+for _ in range(100):
+    f(large)
+print("end", flush=True)
+"""
+    outcome = run_python(code)
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "end\nTrue\n", "")
+
+
 def test_direct_calls_use_the_threads_of_the_moment():
     code = """
 import os
