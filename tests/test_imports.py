@@ -15,7 +15,7 @@ LEVELS = (
     *("config", "errors", "records", "dispatch", "dtypes", "memory", "tree", "machine", "source"),
     *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime"),
     *("parameters", "signature", "effects", "executable", "direct", "python_call", "direct_call"),
-    *("compilation", "bound", "by_value", "jitted", "api"),
+    *("compilation", "bound", "by_value", "pickling", "jitted", "api"),
     *("inspect", "testing", "__init__"),
 )
 MODULES = sorted(ROOT.rglob("*.py"))
