@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tinyfuse.dtypes import BOOL
 from tinyfuse.emit.comments import entry_comment, kernel_comment
@@ -28,6 +27,7 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.names import local_names
 from tinyfuse.loops.rewrite import values_of
+from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, Op, walk
 from tinyfuse.stage.index import index_text
 from tinyfuse.stage.ir import Sort

@@ -48,13 +48,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Primitive
 from tinyfuse.graph.reduce_ops import REDUCE_OPS
+from tinyfuse.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

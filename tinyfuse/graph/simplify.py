@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
+from tinyfuse.records import dataclass, field
 
 
 def simplify(graph: Graph) -> Graph:

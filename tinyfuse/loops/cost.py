@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.loops.ir import (
@@ -18,6 +17,7 @@ from tinyfuse.loops.ir import (
     written_by,
 )
 from tinyfuse.loops.rewrite import values_of
+from tinyfuse.records import dataclass, field
 from tinyfuse.stage.analysis import comparisons
 from tinyfuse.stage.expr import Const, Expr, Index, IndexTest, Load, Op, walk
 

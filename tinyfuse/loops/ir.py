@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Sort

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.machine import Machine
+from tinyfuse.records import dataclass
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import axis_order, plans
 from tinyfuse.schedule.schedule import MAX_PIECES, WHOLE_ROWS, Schedule, Site

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
+from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Sort, Stage, Stages
 

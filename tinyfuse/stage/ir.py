@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, loads
 from tinyfuse.stage.index import Axis, IndexLike, affine
 
