@@ -54,6 +54,12 @@ static inline float tf_cos_float(float x) {
   return tf_sin_half_turns_float(0x1p7 - __builtin_fabs(f), tf_bits_double(shifted));
 }
 
+// 1 / x where a float has the range of that: by its division and a step of Newton's method, off by 2^-46.
+static inline double tf_inverse_for_float(double x) {
+  double inverse = 1.0f / (float)x;
+  return __builtin_fma(__builtin_fma(-x, inverse, 1.0), inverse, inverse);
+}
+
 // tan(x): that of pi * f / 2^8, |f| / 2^8 <= 0.3, or its negative reciprocal after an odd number of
 // quarter turns.
 static inline float tf_tan_float(float x) {
@@ -70,9 +76,7 @@ static inline float tf_tan_float(float x) {
   q = __builtin_fma(q, z, 1.0);
   bool8_t odd = tf_bits_double(shifted) & 1;
   double above = odd ? -q : p, below = odd ? p : q;
-  double inverse = 1.0f / (float)below; // a float's division and a step of Newton's method
-  inverse = __builtin_fma(__builtin_fma(-below, inverse, 1.0), inverse, inverse);
-  return (float)(above * inverse);
+  return (float)(above * tf_inverse_for_float(below));
 }
 
 // arcsin(s) - s for 0 <= s^2 = z <= 1/4.
