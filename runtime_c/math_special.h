@@ -262,7 +262,7 @@ static inline double tf_product_double(double a, double a_low, double b, double 
 }
 
 // log(gamma(x + x_low)) with its low part, for x >= 8, by Stirling's series:
-// (x - 1/2) log(x) - x + log(2 pi) / 2 + 1 / (12 x) - ...
+// x (log(x) - 1) - log(x) / 2 + log(2 pi) / 2 + 1 / (12 x) - ...
 static inline double tf_stirling_double(double x, double x_low, double *low) {
   double l_low, l = tf_log_with_low_double(x, &l_low);
   double inverse = 1.0 / x, z = inverse * inverse;
@@ -273,16 +273,14 @@ static inline double tf_stirling_double(double x, double x_low, double *low) {
   q = __builtin_fma(q, z, 0x1.a01a015cd3b15p-11);
   q = __builtin_fma(q, z, -0x1.6c16c16c10889p-9);
   q = __builtin_fma(q, z, 0x1.5555555555555p-4);
-  double product = x * l, lost_first, lost_second, lost_third;
-  double product_low = __builtin_fma(x, l_low, __builtin_fma(x, l, -product));
-  double first = tf_sum_double(product, -x, &lost_first);
-  double second = tf_sum_double(-0.5 * l, 0x1.d67f1c864beb5p-1, &lost_second);
-  double third = tf_sum_double(first, second, &lost_third);
+  double product = x * (l - 1.0), lost_first, lost_second, lost_third; // l > 2: exact
+  double product_low = __builtin_fma(x, l_low, __builtin_fma(x, l - 1.0, -product));
+  double first = tf_sum_double(-0.5 * l, 0x1.d67f1c864beb5p-1, &lost_first);
+  double second = tf_sum_double(product, first, &lost_second);
+  double sum = tf_sum_double(second, q * inverse, &lost_third);
   double rest = (lost_first + lost_second) + (lost_third + product_low);
   rest += __builtin_fma(-0.5, l_low, -0x1.65b5a1b7ff5dfp-55);
-  rest = __builtin_fma(x_low, __builtin_fma(-0.5, inverse, l), rest); // the derivative
-  double sum = tf_sum_double(third, q * inverse, &lost_first);
-  *low = rest + lost_first;
+  *low = __builtin_fma(x_low, __builtin_fma(-0.5, inverse, l), rest); // with the derivative
   return sum;
 }
 
