@@ -1,7 +1,5 @@
 typedef __UINT32_TYPE__ uint32_t;
 
-float expf(float);
-
 // The bits of x.
 static inline uint32_t tf_bits_float(float x) {
   union {
@@ -26,6 +24,27 @@ static inline float tf_maximum_float(float a, float b) {
   float second = b > a ? b : a; // of two zeros, first is b and second is a
   float larger = tf_from_bits_float(tf_bits_float(first) & tf_bits_float(second));
   return __builtin_isunordered(a, b) ? a + b : larger;
+}
+
+// p * 2^n with biased = n + 254: in two steps, so that subnormal results are rounded once.
+static inline float tf_scaled_float(float p, uint32_t biased) {
+  uint32_t half = biased >> 1;
+  return p * tf_from_bits_float((biased - half) << 23) * tf_from_bits_float(half << 23);
+}
+
+// e^x. The polynomial is off by 2^-27.5.
+static inline float tf_exp_float(float x) {
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
+  float n = t - 0x1.8001fcp+23f;
+  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+  float q = 0x1.6a5166p-10f;
+  q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
+  q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
+  q = __builtin_fmaf(q, r, 0x1.555494p-3f);
+  q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
+  float y = tf_scaled_float(__builtin_fmaf(r * r, q, r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
+  y = x > 89.0f ? __builtin_inff() : y;
+  return x < -104.5f ? 0.0f : y;
 }
 
 typedef struct tf_pool tf_pool;
@@ -62,7 +81,7 @@ static void softmax_max(const float *restrict x, float *restrict max) {
 static void softmax_e(const float *restrict x, const float *restrict max, float *restrict e) {
   for (long i = 0; i < 8; i++)
     for (long j = 0; j < 300; j++)
-      e[300 * i + j] = expf(x[300 * i + j] - max[i]);
+      e[300 * i + j] = tf_exp_float(x[300 * i + j] - max[i]);
 }
 
 // return e / e.sum(axis=-1, keepdims=True)
