@@ -57,6 +57,30 @@ static inline real_t tf_fmin_real(real_t a, real_t b) {
   return b != b ? a : smaller;
 }
 
+// The place of x among all values: -0 before +0, and every NaN after infinity.
+static inline bits_t tf_rank_nan_last_real(real_t x) {
+  const bits_t bits = tf_bits_real(x), sign = (bits_t)1 << (BITS - 1);
+  return bits & sign ? sign + EXPONENT_MASK - bits : bits + EXPONENT_MASK + 1;
+}
+
+// The place of x among all values: -0 before +0, and every NaN before negative infinity.
+static inline bits_t tf_rank_nan_first_real(real_t x) {
+  const bits_t bits = tf_bits_real(x), sign = (bits_t)1 << (BITS - 1);
+  return bits & sign ? sign - EXPONENT_MASK - 2 - bits : bits - EXPONENT_MASK - 1;
+}
+
+// The value that has this place, where NaN comes last.
+static inline real_t tf_of_rank_nan_last_real(bits_t rank) {
+  const bits_t bits = rank - EXPONENT_MASK - 1, sign = (bits_t)1 << (BITS - 1);
+  return tf_from_bits_real(bits & sign ? ~bits ^ sign : bits);
+}
+
+// The value that has this place, where NaN comes first.
+static inline real_t tf_of_rank_nan_first_real(bits_t rank) {
+  const bits_t bits = rank + EXPONENT_MASK + 1, sign = (bits_t)1 << (BITS - 1);
+  return tf_from_bits_real(bits & sign ? ~bits ^ sign : bits);
+}
+
 // x * x.
 static inline real_t tf_square_real(real_t x) {
   return x * x;

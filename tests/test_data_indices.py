@@ -10,6 +10,7 @@ import pytest
 
 from tests.graphs import GraphBuilder, PlainNumerics
 from tests.test_lower import lowered
+from tinyfuse.dtypes import FLOAT32
 from tinyfuse.emit.c import emit_c
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.interpreter import NumpyNumerics, interpret
@@ -21,6 +22,8 @@ from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.interpreter import interpret_stages
 from tinyfuse.stage.verifier import verify_stages
+
+ADDED: dict[str, Any] = {"op": "add", "dtype": FLOAT32}
 
 
 def wrapped(build: GraphBuilder, index: Var, extent: int) -> Var:
@@ -44,7 +47,7 @@ def pairs(build: GraphBuilder) -> Graph:
 def histogram(build: GraphBuilder) -> Graph:
     x, ids = build.input("x", 9), build.input("ids", 9, dtype=np.int64)
     zeros = build.broadcast(Literal(np.float32(0)), 5)
-    counts = build.apply(p.scatter, zeros, x, wrapped(build, ids, 5), name="counts", op="add")
+    counts = build.apply(p.scatter, zeros, x, wrapped(build, ids, 5), name="counts", **ADDED)
     return build.graph(counts, build.reduce("sum", counts, 0))
 
 
@@ -52,14 +55,16 @@ def put_rows(build: GraphBuilder) -> Graph:
     x, v = build.input("x", 5, 3), build.input("v", 4, 3)
     ids = build.input("ids", 4, dtype=np.int64)
     doubled = build.op("add", x, x)
-    put = build.apply(p.scatter, doubled, v, wrapped(build, ids, 5), op="set")
+    put = build.apply(p.scatter, doubled, v, wrapped(build, ids, 5), op="set", dtype=FLOAT32)
     return build.graph(build.op("multiply", put, put))
 
 
 def put_one(build: GraphBuilder) -> Graph:
     x, at = build.input("x", 5, 3), build.input("ids", dtype=np.int64)
     value = build.input("v", 3)
-    return build.graph(build.apply(p.scatter, x, value, wrapped(build, at, 5), op="maximum"))
+    return build.graph(
+        build.apply(p.scatter, x, value, wrapped(build, at, 5), op="maximum", dtype=FLOAT32)
+    )
 
 
 def written_slices(build: GraphBuilder) -> Graph:
@@ -153,7 +158,7 @@ def test_a_returned_view_of_a_scatter_is_a_copy_in_its_layout() -> None:
     build = GraphBuilder("turned")
     x, v = build.input("x", 5, 3), build.input("v", 4, 3)
     ids = wrapped(build, build.input("ids", 4, dtype=np.int64), 5)
-    put = build.apply(p.scatter, x, v, ids, op="add")
+    put = build.apply(p.scatter, x, v, ids, **ADDED)
     graph = build.graph(build.transpose(put, 1, 0))
     arrays = arrays_for(graph)
     (result,) = interpret_loops(lowered(build_stages(graph)), arrays, PlainNumerics())

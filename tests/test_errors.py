@@ -6,11 +6,13 @@ import inspect
 import math
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tinyfuse
 from tests.trace_checking import trace_call
 from tinyfuse import errors
 
@@ -232,21 +234,21 @@ CASES: list[tuple[Callable[..., Any], type[Exception], type[Exception], str]] = 
         inverse,
         errors.UnlistedFunctionError,
         TypeError,
-        "np.linalg.inv is not among the functions that tinyfuse traces",
+        "np.linalg.inv is not among the functions that tinyfuse traces, which "
+        "tinyfuse.supported_functions() lists",
     ),
     (
         cumulative_sum,
         errors.UnlistedFunctionError,
         TypeError,
-        "np.cumsum is not among the functions that tinyfuse traces; the nearest one that is: "
-        "np.sum",
+        "np.cumsum is not among the functions that tinyfuse traces, which "
+        "tinyfuse.supported_functions() lists",
     ),
     (
         method_that_is_not_listed,
         errors.UnlistedAttributeError,
         AttributeError,
-        "x.cumsum is not among the attributes of an array that tinyfuse traces; the nearest one "
-        "that is: x.sum",
+        "x.cumsum is not among the attributes of an array that tinyfuse traces, which dir(x) lists",
     ),
     (
         accumulated,
@@ -566,3 +568,36 @@ def test_every_error_explains_itself() -> None:
         if isinstance(cls, type) and issubclass(cls, errors.TinyfuseError):
             assert cls.__doc__, name
             assert len(cls.__doc__.split("\n")) > 4 or cls is errors.TinyfuseError, name
+
+
+def test_supported_functions_can_be_called_and_others_say_where_they_are_listed() -> None:
+    names = tinyfuse.supported_functions()
+    assert list(names) == sorted(set(names))
+    assert {"np.sum", "np.zeros", "np.add", "np.matmul", "np.linalg.norm"} < set(names)
+    assert not {"np.nonzero", "np.allclose", "np.fft.fft"} & set(names)
+    for name in names:
+        assert callable(eval(name, {"np": np})), name
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: x.mena(), "ndarray' object has no attribute 'mena'. Did you mean: 'mean'?"),
+        (lambda x: x[0, 0].mena, "float32' object has no attribute 'mena'. Did you mean: 'mean'?"),
+        (lambda x: x.iloc[0], "ndarray' object has no attribute 'iloc'\n"),
+    ],
+)
+def test_misspelt_attributes(function: Any, words: str) -> None:
+    with pytest.raises(errors.UnlistedAttributeError) as raised:
+        tinyfuse.jit(function)(X)
+    assert str(raised.value).startswith(f"'numpy.{words}")
+    assert "\n  at test_errors.py:" in str(raised.value)
+    frames = traceback.extract_tb(raised.value.__traceback__)
+    assert [Path(frame.filename).name for frame in frames] == ["test_errors.py"] * 2
+
+
+def test_attributes_that_are_asked_for() -> None:
+    def asked(x: Any) -> Any:
+        return x if not hasattr(x, "iloc") and getattr(x, "values", 1) == 1 else -x
+
+    np.testing.assert_array_equal(tinyfuse.jit(asked)(X), X)

@@ -52,6 +52,16 @@ def test_views_are_views(make: Callable[..., Any], expected: Callable[..., Any])
     assert_same(result, expected(x))
 
 
+def test_an_update_writes_one_element_where_several_share_memory() -> None:
+    windows = sliding_window_view(np.arange(4.0, dtype=np.float32), 2)
+
+    def make(build: GraphBuilder, x: Any, value: Any) -> Any:
+        return build.apply(p.update, x, value, starts=(1, 0), steps=(1, 1))
+
+    result = evaluated(make, windows, np.full((1, 1), 9, np.float32))
+    np.testing.assert_array_equal(result, [[0, 1], [9, 2], [2, 3]])
+
+
 def test_layouts_are_numpys() -> None:
     x, columns = normal(50, 70), np.asfortranarray(normal(70, 50).T)
     cases: list[tuple[Callable[..., Any], Callable[..., Any]]] = [

@@ -41,7 +41,7 @@ def _operand_dtypes(op: Any) -> list[tuple[np.dtype, ...]]:
     if op.name == "select":
         return [(BOOL, dtype, dtype) for dtype in SUPPORTED]
     if op.ufunc is None:
-        return [(dtype,) * op.arity for dtype in op.computes_in]
+        return list(op.loops)
     found = {}
     for first in SUPPORTED:
         for second in SUPPORTED if op.arity == 2 else (None,):

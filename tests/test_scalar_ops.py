@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tinyfuse.dtypes import BOOL, FLOATING, INT64, SUPPORTED
+from tinyfuse.dtypes import BOOL, FLOATING, SUPPORTED
 from tinyfuse.emit.casts import cast_text
 from tinyfuse.emit.ctext import CText, type_text
 from tinyfuse.emit.prelude import prelude_text
@@ -57,10 +57,9 @@ def ufunc_loops(name: str) -> Iterator[Loop]:
 
 def all_loops() -> list[Loop]:
     loops = [loop for name in SCALAR_OPS if SCALAR_OPS[name].ufunc for loop in ufunc_loops(name)]
-    special = [op for op in SCALAR_OPS.values() if op.computes_in == FLOATING]
-    loops += [Loop(op.name, (dtype,), dtype) for op in special for dtype in FLOATING]
+    others = [op for op in SCALAR_OPS.values() if op.ufunc is None]
+    loops += [Loop(op.name, *loop) for op in others for loop in op.loops.items()]
     loops += [Loop("select", (BOOL, dtype, dtype), dtype) for dtype in SUPPORTED]
-    loops.append(Loop("wrap_index", (INT64, INT64), INT64))
     loops += [Loop("fma", (dtype,) * 3, dtype) for dtype in SUPPORTED]
     loops += [Loop("cast", (a,), b) for a in SUPPORTED for b in SUPPORTED if a != b]
     return list(dict.fromkeys(loops))

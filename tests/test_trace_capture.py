@@ -552,7 +552,7 @@ def test_isinstance_and_len() -> None:
         lambda x: x if W[0] > 2 else -x,
         lambda x: x[: int(W.min())],
         lambda x: x * W.tolist()[1],
-        lambda x: x + np.linalg.norm(W),
+        lambda x: x + np.linalg.norm(np.diag(W), 2),
         lambda x: x * np.sort(W)[0],
         lambda x: x + np.zeros(int(W[0])).size,
         lambda x: sum(x[int(w) % 4] for w in W) + x,
@@ -570,6 +570,7 @@ def test_elements_that_tracing_needs(function: Callable[..., Any]) -> None:
     [
         lambda x: x * np.array([W[0], W[1], 3.0, 4.0]),
         lambda x: x * W[W > 1].sum(),
+        lambda x: x + np.linalg.norm(W),
         lambda x: x * np.asarray(W).sum(),
         lambda x: x * W[(x % 4).astype(int)],
     ],
@@ -597,9 +598,10 @@ def test_elements_of_large_arrays_are_refused() -> None:
     with pytest.raises(UnlistedFunctionError) as raised:
         tinyfuse.jit(lambda x: x * np.linalg.inv(large * 2)[0, 0])(X)
     assert str(raised.value).split("\n")[0] == (
-        "np.linalg.inv is not among the functions that tinyfuse traces; large is a captured "
-        "float64[30, 30], and tracing can use the elements only of arrays of up to 4096 bytes: do "
-        "this outside the traced function, and capture the result or pass it as an argument"
+        "np.linalg.inv is not among the functions that tinyfuse traces, which "
+        "tinyfuse.supported_functions() lists; large is a captured float64[30, 30], and tracing "
+        "can use the elements only of arrays of up to 4096 bytes: do this outside the traced "
+        "function, and capture the result or pass it as an argument"
     )
 
 

@@ -53,6 +53,8 @@ READS: list[Callable[..., Any]] = [
     lambda x, i, j: x[np.ix_([0, 1], [0, 2])],
     lambda x, i, j: x[np.array(1)],
     lambda x, i, j: x[1, np.array(2), 3],
+    lambda x, i, j: x[1, np.array(2), 3, ...],
+    lambda x, i, j: x[np.array(1), ..., 0, 0],
     lambda x, i, j: x[np.array([True, False])],
     lambda x, i, j: x[:, [True, False, True]],
     lambda x, i, j: x[np.ones((2, 3), bool)],
@@ -134,6 +136,9 @@ WRITES: list[Callable[..., Any]] = [
     written(lambda i, j: False, lambda x, v: 1),
     written(lambda i, j: True, lambda x, v: 1),
     written(lambda i, j: i & 1, lambda x, v: [[[1, 2, 3, 4]]]),
+    written(lambda i, j: (0, 0, 0, ...), lambda x, v: v[:1]),
+    written(lambda i, j: (0, 0, np.array(0), ...), lambda x, v: v[None, :1]),
+    written(lambda i, j: (0, i[0], 0, ...), lambda x, v: v[:1]),
     views_written,
     rows_at_run_time,
     indices_without_axes_copy,
@@ -193,6 +198,10 @@ FAILURES: list[Callable[..., Any]] = [
     failing(lambda y, i, j: y.__setitem__(i, y[:, 0])),
     failing(lambda y, i, j: y.__setitem__([0, 1], y[:, :2])),
     failing(lambda y, i, j: y.__setitem__([0, 1], np.ones((3, 1, 1, 1, 1)))),
+    failing(lambda y, i, j: y.__setitem__((0, 0, 0), y[0, 0, :1])),
+    failing(lambda y, i, j: y.__setitem__((0, 0, np.array(1)), y[0, 0, :1])),
+    failing(lambda y, i, j: y[0, 0, 0, ...].__setitem__((), y[0, 0, :1])),
+    failing(lambda y, i, j: y[0, 0, 0, ...].__setitem__(..., y[0, 0])),
 ]
 
 
@@ -224,6 +233,19 @@ def test_an_index_out_of_range_writes_nothing() -> None:
     assert x.tolist() == [0, 0, 0, 0]
     put(x, np.array([1, 3]))
     assert x.tolist() == [7, 5, 0, 5]
+
+
+def test_narrow_indices_along_a_long_axis() -> None:
+    def counted(x: Any) -> Any:
+        known = np.arange(3).astype(np.int8)
+        bytes_ = np.full(300, 253, np.uint8)
+        np.add.at(x, known, 1)
+        np.add.at(x, bytes_, 1)
+        x[known - 3] *= 2
+        return x[known], x[bytes_[:2]], x[-known]
+
+    check(counted, np.arange(300.0))
+    check(lambda x, i: (x[i], x[-i]), np.arange(300.0), np.array([1, 127], np.int8))
 
 
 def test_what_stays_an_expression() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import tinyfuse
 from tests.trace_checking import assert_same, check, replay, trace_call
-from tinyfuse.errors import DataDependentShapeError, InvalidArgumentError
+from tinyfuse.errors import DataDependentShapeError, InvalidArgumentError, ShapeError
 
 X = np.arange(24.0).reshape(2, 3, 4) - 8
 M = np.arange(24).reshape(2, 3, 4) % 3 > 0
@@ -45,6 +45,19 @@ def augmented(x: Any, m: Any, v: Any, rows: Any, pairs: Any) -> Any:
     return x
 
 
+def beside_rows(x: Any, m: Any, v: Any, rows: Any, pairs: Any) -> Any:
+    """Arrays with an axis of size 1 beside the one along which a mask has chosen."""
+    x = x * 1
+    x[rows] -= v[:1]
+    x[pairs] *= v[0, :1]
+    x[pairs] = np.maximum(x[pairs], v[0, 0][None])
+    x[:, pairs[0]] += v[:, :1]
+    x[:, pairs[0]] -= v[0, :1]
+    x[..., m[0, 0]] += v[:, :, :1]
+    x[x > 90] += v[0, 0, :1]
+    return x, (x[pairs] - v[0, :1]).max(axis=0), (v[:1] * x[rows]).sum(axis=0)
+
+
 WRITES: list[Callable[..., Any]] = [
     written(lambda x, m, rows, pairs: m, lambda x, m, v, rows, pairs: 7),
     written(lambda x, m, rows, pairs: x < 0, lambda x, m, v, rows, pairs: 0),
@@ -64,6 +77,7 @@ WRITES: list[Callable[..., Any]] = [
     written(lambda x, m, rows, pairs: rows[0], lambda x, m, v, rows, pairs: v),
     written(lambda x, m, rows, pairs: rows[1], lambda x, m, v, rows, pairs: v),
     augmented,
+    beside_rows,
 ]
 
 REDUCTIONS: list[Callable[..., Any]] = [
@@ -266,3 +280,15 @@ def test_masks_that_are_known() -> None:
         return x[:, :, middle], np.nonzero(middle), np.where(middle), x[0, 0][middle].size
 
     check(known, X)
+
+
+def test_what_a_mask_has_chosen_keeps_its_shape() -> None:
+    def widened(x: Any) -> None:
+        x[:, :1][x[:, 0] > 0] -= x[:1]
+
+    with pytest.raises(ShapeError) as raised:
+        tinyfuse.jit(widened)(X[0])
+    words = (
+        "what a mask has chosen of float64[3, 1] can't hold np.subtract of it and a larger array"
+    )
+    assert str(raised.value).startswith(f"{words}\n  at test_trace_masks.py:")

@@ -11,7 +11,7 @@ import pytest
 
 import tinyfuse
 from tests.trace_checking import assert_same, check, replay, trace_call
-from tinyfuse.errors import InPlaceWriteError, UnlistedFunctionError, UnsupportedArgumentError
+from tinyfuse.errors import InPlaceWriteError, UnlistedFunctionError
 
 X = np.arange(24.0).reshape(4, 6) * 1.5
 I = np.array([2, 0, -1, 2])  # noqa: E741
@@ -126,6 +126,21 @@ def test_compiled() -> None:
     assert_same(tinyfuse.jit(everything)(*args), everything(*args))
 
 
+def test_values_stretched_over_several_axes_of_places() -> None:
+    """numpy reads behind the end of values that it should stretch, if these have one axis."""
+    y, i, v = np.zeros(3), np.array([[0, 1, 2], [2, 1, 0]]), np.array([1.0, 10.0, 100.0])
+
+    def added(y: Any, i: Any, v: Any) -> Any:
+        np.add.at(y, i, v)
+        return y
+
+    expected = np.array([101.0, 20.0, 101.0])
+    assert added(y.copy(), i, np.broadcast_to(v, i.shape).copy()).tolist() == expected.tolist()
+    assert tinyfuse.jit(added)(y.copy(), i, v).tolist() == expected.tolist()
+    itself = tinyfuse.jit(lambda y, i: added(y, i, y))(v.copy(), i)
+    assert itself.tolist() == [102.0, 30.0, 201.0]
+
+
 def test_arguments_are_written() -> None:
     @tinyfuse.jit
     def histogram(counts: Any, i: Any) -> None:
@@ -176,8 +191,6 @@ def test_refusals() -> None:
         InPlaceWriteError, match=r"np\.put writes a traced value into an array that"
     ):
         tinyfuse.jit(lambda v: np.put(GENERATOR.random(4), [0], v[:1]))(real)
-    with pytest.raises(UnsupportedArgumentError, match=r"convert the values with astype\(np.int16"):
-        tinyfuse.jit(lambda x, i, v: np.maximum.at(x, i, v))(X[0].astype(np.int16), I, V)
 
 
 def test_copies_of_read_only_views_are_written() -> None:

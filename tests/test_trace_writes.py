@@ -147,7 +147,6 @@ int32: np.add(x, x, out=x, dtype=np.int64, casting='unsafe')
 int8: np.sum(x, out=x[0, ...])
 int32: np.sum(y, axis=0, out=x)
 int32: np.copyto(x, y, casting='unsafe')
-int64: np.max(y, axis=0, out=x)
 int8: x[0] = y[0]
 uint8: x[0] = y[0]
 """
@@ -316,6 +315,34 @@ def test_functions(function: Callable[..., Any]) -> None:
     check(function, LINE)
     check(function, np.repeat(LINE, 2)[::2])
     both(function, LINE)
+
+
+def test_a_mask_is_read_before_anything_is_written() -> None:
+    """numpy's copyto reads a mask while it writes, so that it sees what it has written."""
+
+    def shifted(m: Any, v: Any) -> Any:
+        np.copyto(m[1:], v, where=m[:-1])
+        return m
+
+    mask, values = np.array([True, True, False, True, False]), np.array([False, True, True, False])
+    expected = np.array([True, False, True, True, False])
+    found = mask.copy()
+    np.copyto(found[1:], values, where=mask[:-1])
+    assert found.tolist() == expected.tolist()
+    assert tinyfuse.jit(shifted)(mask.copy(), values).tolist() == expected.tolist()
+    check(lambda m, v: np.copyto(m, v, where=m), mask[1:], values)
+
+
+def test_extremes_that_numpy_converts_on_the_way_are_refused() -> None:
+    """numpy puts the first element alone through the dtype of `out`."""
+    x = np.array([[-3, 2], [258, 5]])
+    message = (
+        r"np\.minimum\.reduce\(\.\.\., out=\) of uint8, where numpy compares int64 and converts "
+        "elements on the way, is not supported: pass an array of int64"
+    )
+    with pytest.raises(errors.UnsupportedArgumentError, match=message):
+        tinyfuse.jit(lambda x, low: np.min(x, axis=0, out=low))(x, np.zeros(2, np.uint8))
+    check(lambda x, low: np.min(x, axis=0, out=low), x, np.zeros(2))
 
 
 def test_swapped_arguments() -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tinyfuse import errors, testing
     from tinyfuse.compilation import Compiled, Lowered, Traced
     from tinyfuse.runtime.pool import num_threads, set_num_threads
+    from tinyfuse.trace.listing import supported_functions
 
 __version__ = "0.1.0"
 
@@ -28,6 +29,7 @@ __all__ = [
     "make_graph",
     "num_threads",
     "set_num_threads",
+    "supported_functions",
     "testing",
 ]
 
@@ -36,6 +38,7 @@ _LATER = {
     "Compiled": "tinyfuse.compilation",
     "Lowered": "tinyfuse.compilation",
     "Traced": "tinyfuse.compilation",
+    "supported_functions": "tinyfuse.trace.listing",
     "num_threads": "tinyfuse.runtime.pool",
     "set_num_threads": "tinyfuse.runtime.pool",
 }

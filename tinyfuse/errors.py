@@ -231,6 +231,17 @@ class NegativePowerError(TinyfuseError, ValueError):
     """
 
 
+class ZeroWeightsError(TinyfuseError, ZeroDivisionError):
+    """Weights of an average that add up to zero.
+
+    ::
+
+        np.average(x, weights=w)     # w of zeros: Weights sum to zero, can't be normalized
+
+    Divide where they do not: `np.where(w.sum() != 0, (x * w).sum() / w.sum(), 0)`.
+    """
+
+
 class InPlaceWriteError(TinyfuseError, TypeError):
     """A write in place that tinyfuse does not trace.
 

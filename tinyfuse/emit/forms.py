@@ -128,6 +128,17 @@ def prelude(name: str) -> Form:
     return form
 
 
+def of_bits(name: str) -> Form:
+    """A call to a function of the prelude named after its result, a floating-point value."""
+
+    def form(operation: Operation) -> CText:
+        function = f"tf_{name}_{SUFFIXES[operation.dtype]}"
+        operation.used[function] = None
+        return call(function, operation.operands[0].text)
+
+    return form
+
+
 # Other expressions
 
 

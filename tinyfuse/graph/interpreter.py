@@ -14,6 +14,8 @@ from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive
 from tinyfuse.graph.numerics import Array, Numerics, NumpyNumerics, OrderedNumerics
 from tinyfuse.graph.orders import Steps, reduction_steps
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.shapes import result_dtype
+from tinyfuse.memory import overlaps_itself
 
 __all__ = ["Numerics", "NumpyNumerics", "OrderedNumerics", "interpret"]
 
@@ -76,7 +78,7 @@ def _pad(eqn: Eqn, x: np.ndarray, fill: np.ndarray) -> np.ndarray:
 
 def _written_copy(x: np.ndarray) -> np.ndarray:
     """A copy that lies in memory like the array, which numpy writes in place, gaps included."""
-    if not x.size or not all(x.strides):
+    if not x.size or overlaps_itself(x):
         return np.array(x)
     low, high = byte_bounds(x)
     memory = np.empty(high - low, np.uint8)
@@ -92,12 +94,16 @@ def _scatter(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) 
     if row is None:  # set
         # In C order, so that the last of several wins: numpy goes by the indices' order in memory.
         result[tuple([np.array(index, order="C") for index in indices])] = values
-    elif row.exact and row.ufunc is not None:
+    elif row.exact and row.ufunc is not None and eqn.params["dtype"] == x.dtype == values.dtype:
         row.ufunc.at(result, tuple(indices), values)
     else:
+        dtype = np.dtype(eqn.params["dtype"])
+        made = result_dtype(row.name, (dtype, values.dtype))
         for turn in np.ndindex(indices[0].shape):
             place = tuple([index[turn] for index in indices])
-            result[place] = numerics.scalar(row.name, [result[place], values[turn]], result.dtype)
+            so_far = numerics.cast(result[place], dtype)
+            combined = numerics.scalar(row.name, [so_far, values[turn]], made)
+            result[place] = numerics.cast(combined, x.dtype)
     return result
 
 

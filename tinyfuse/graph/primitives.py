@@ -31,7 +31,8 @@ iota = Primitive("iota")  # extent; no inputs
 gather = Primitive("gather")
 # op: set, or a binary row of `SCALAR_OPS`. Inputs: array, values, indices as for gather; the
 # values have the shape that a gather would have. The array with values put in, or combined with
-# its elements, one after the other in C order of the indices.
+# its elements, one after the other in C order of the indices. dtype: what each element is converted
+# to before it is combined with a value; what comes of that is converted back, at each step.
 scatter = Primitive("scatter")
 # starts, steps: the array (input 0) with the values (input 1) at start + step * i, as of a slice.
 update = Primitive("update")
@@ -58,7 +59,7 @@ PARAMETERS: dict[Primitive, dict[str, str]] = {
     concat: {"axis": "int"},
     iota: {"extent": "int"},
     gather: {},
-    scatter: {"op": "str"},
+    scatter: {"op": "str", "dtype": "dtype"},
     update: {"starts": "ints", "steps": "ints"},
     reduce: {"op": "str", "axes": "ints", "dtype": "dtype"},
     contract: {"lhs": "ints", "rhs": "ints", "out": "ints", "via": "str"},

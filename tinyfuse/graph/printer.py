@@ -82,6 +82,12 @@ def _with(*keys: str) -> Callable[[Eqn], str]:
     return write
 
 
+def _scatter(eqn: Eqn) -> str:
+    """The dtype where it is not that of the elements."""
+    alike = eqn.params["dtype"] == eqn.inputs[0].dtype
+    return (_with("op") if alike else _with("op", "dtype"))(eqn)
+
+
 def _contract(eqn: Eqn) -> str:
     labels = [eqn.params[key] for key in ("lhs", "rhs", "out")]
     letters = _letters(label for part in labels for label in part)
@@ -105,7 +111,7 @@ OPERATION_TEXTS: dict[Primitive, Callable[[Eqn], str]] = {
     p.pad: _with("before", "after"),
     p.concat: _with("axis"),
     p.iota: _with("extent"),
-    p.scatter: _with("op"),
+    p.scatter: _scatter,
     p.update: _with("starts", "steps"),
     p.reduce: _with("op", "axes"),
     p.contract: _contract,

@@ -5,15 +5,17 @@ The name of a row is the ufunc's name, but for ufuncs with two outputs, which ha
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tinyfuse.dtypes import FLOATING, INT64
+from tinyfuse.graph.ranks import UNSIGNED, of_rank, rank
+from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS, special_function
+
+Loops = Mapping[tuple[np.dtype, ...], np.dtype]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,8 @@ class ScalarOp:
     """A function of scalars.
 
     evaluate: what numpy computes, on arrays. exact: whether tinyfuse promises numpy's bits.
-    cost: in additions, for the planner. ufunc, output: numpy's ufunc and which of its outputs it
-    is. computes_in: the dtypes of operands and result where it is no ufunc of numpy.
+    cost: in additions, for the planner. ufunc, output: the ufunc and which of its outputs it is.
+    loops: for what is no ufunc, and no select, the dtype of the result for those of the operands.
     """
 
     name: str
@@ -32,7 +34,7 @@ class ScalarOp:
     exact: bool = True
     ufunc: np.ufunc | None = None
     output: int = 0
-    computes_in: tuple[np.dtype, ...] = (INT64,)
+    loops: Loops = field(default_factory=dict)
 
 
 def _rows(names: str, cost: int = 1, exact: bool = True) -> list[ScalarOp]:
@@ -45,58 +47,19 @@ def _wrap_index(index: Any, extent: Any) -> Any:
     return np.clip(np.where(index < 0, index + extent, index), 0, extent - 1)
 
 
-# Functions of scipy.special by Python's own means, for numbers.
+def _rank_row(nan: str) -> ScalarOp:
+    loops: Loops = {(real,): bits for real, bits in UNSIGNED.items()}
+    return ScalarOp(f"rank_nan_{nan}", lambda x: rank(x, nan), 1, 3, loops=loops)
 
 
-def _expit(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x > -700 else math.exp(x)
+def _of_rank_row(nan: str) -> ScalarOp:
+    loops: Loops = {(bits,): real for real, bits in UNSIGNED.items()}
+    return ScalarOp(f"of_rank_nan_{nan}", lambda x: of_rank(x, nan), 1, 3, loops=loops)
 
 
-def _gamma(x: float) -> float:
-    if abs(x) < 1e-300:
-        return 1 / x if x else math.copysign(math.inf, x)
-    return math.nan if _is_pole(x) else math.gamma(x)
-
-
-def _gammaln(x: float) -> float:
-    if x == -math.inf:
-        return x
-    return math.inf if x == 0 or _is_pole(x) else math.lgamma(x)
-
-
-def _is_pole(x: float) -> bool:
-    return x < 0 and (x == -math.inf or x.is_integer())
-
-
-_SPECIAL: dict[str, Callable[[float], float]] = {
-    "erf": math.erf,
-    "erfc": math.erfc,
-    "expit": _expit,
-    "gamma": _gamma,
-    "gammaln": _gammaln,
-}
-
-
-def _special(name: str) -> ScalarOp:
-    """A function of scipy.special, evaluated by scipy where the program has imported that."""
-
-    def evaluate(x: Any) -> Any:
-        function = getattr(sys.modules.get("scipy.special"), name, None)
-        return _by_number(name, x) if function is None else function(x)
-
-    return ScalarOp(name, evaluate, 1, 24, exact=False, computes_in=FLOATING)
-
-
-def _by_number(name: str, x: Any) -> Any:
-    values = [_number(name, value) for value in np.ravel(x).tolist()]
-    return np.reshape(np.array(values, x.dtype), np.shape(x))[()]
-
-
-def _number(name: str, x: float) -> float:
-    try:
-        return _SPECIAL[name](x)
-    except OverflowError:
-        return math.inf
+def _special_row(name: str) -> ScalarOp:
+    loops: Loops = {(dtype,): dtype for dtype in FLOATING}
+    return ScalarOp(name, lambda x: special_function(name, x), 1, 24, exact=False, loops=loops)
 
 
 SCALAR_OPS: dict[str, ScalarOp] = {
@@ -116,12 +79,13 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         *_rows("sin cos tan arcsin arccos arctan sinh cosh tanh", cost=20, exact=False),
         *_rows("arcsinh arccosh arctanh", cost=24, exact=False),
         *_rows("arctan2 hypot logaddexp logaddexp2 power float_power", cost=24, exact=False),
-        *map(_special, _SPECIAL),
+        *map(_special_row, SPECIAL_FUNCTIONS),
         ScalarOp("modf_fraction", lambda x: np.modf(x)[0], 1, 2, True, np.modf, 0),
         ScalarOp("modf_integral", lambda x: np.modf(x)[1], 1, 2, True, np.modf, 1),
         ScalarOp("frexp_mantissa", lambda x: np.frexp(x)[0], 1, 4, True, np.frexp, 0),
         ScalarOp("frexp_exponent", lambda x: np.frexp(x)[1], 1, 4, True, np.frexp, 1),
         ScalarOp("select", np.where, 3),
-        ScalarOp("wrap_index", _wrap_index, 2),
+        ScalarOp("wrap_index", _wrap_index, 2, loops={(INT64, INT64): INT64}),
+        *[row(nan) for row in (_rank_row, _of_rank_row) for nan in ("last", "first")],
     ]
 }

@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import BOOL, INT64, SUPPORTED, describe, is_supported
+from tinyfuse.dtypes import BOOL, INT64, describe, is_supported
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Primitive
+from tinyfuse.graph.reduce_ops import REDUCE_OPS
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 
 Shape = tuple[int, ...]
 Type = tuple[Shape, np.dtype]
 
-REDUCE_OPS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
-_WITHOUT_START = ("max", "min", "argmax", "argmin")  # which numpy refuses over no elements
 CONTRACT_FUNCTIONS = ("matmul", "dot", "einsum")
 
 
@@ -75,9 +74,10 @@ def result_dtype(op: str, dtypes: tuple[np.dtype, ...]) -> np.dtype:
             raise ValueError(f"{op}: the branches are {dtypes[1]} and {dtypes[2]}")
         return dtypes[1]
     if row.ufunc is None:
-        if dtypes[0] not in row.computes_in or len({*dtypes}) > 1:
-            raise ValueError(f"{op}: takes {_names(row.computes_in)}, not {_names(dtypes)}")
-        return dtypes[0]
+        if dtypes not in row.loops:
+            taken = " or ".join(map(_names, row.loops))
+            raise ValueError(f"{op}: takes {taken}, not {_names(dtypes)}")
+        return row.loops[dtypes]
     computed, results = resolve(row.ufunc, dtypes)
     if computed != dtypes:
         raise ValueError(f"{op}: computes in {_names(computed)}, not in {_names(dtypes)}")
@@ -230,10 +230,12 @@ def _scatter(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
         raise ValueError("scatter: takes an array, values and indices")
     array, values, *indices = atoms
     shape, op = _gathered_shape("scatter", array, indices), params["op"]
-    if values.shape != shape or values.dtype != array.dtype:
+    if values.shape != shape:
         raise ValueError(f"scatter: values {type_text(values)} for {type_text(array)}")
-    if op != "set" and result_dtype(op, (array.dtype, array.dtype)) != array.dtype:
-        raise ValueError(f"scatter: {op} of {array.dtype} gives another dtype")
+    if op != "set":
+        result_dtype(op, (params["dtype"], values.dtype))
+    elif not array.dtype == values.dtype == params["dtype"]:
+        raise ValueError(f"scatter: puts {values.dtype} into {array.dtype} as {params['dtype']}")
     return array.shape, array.dtype
 
 
@@ -251,28 +253,18 @@ def _update(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
 def _reduce(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
     atom, op = _single("reduce", atoms), params["op"]
     axes, dtype = params["axes"], np.dtype(params["dtype"])
-    if op not in REDUCE_OPS:
+    row = REDUCE_OPS.get(op)
+    if row is None:
         raise ValueError(f"reduce: there is no reduction {op}")
     if list(axes) != sorted(set(axes)) or not all(0 <= axis < len(atom.shape) for axis in axes):
         raise ValueError(f"reduce: axes {axes} of {type_text(atom)}")
-    if dtype not in _reduced_dtypes(op, atom.dtype):
+    if dtype not in row.dtypes(atom.dtype):
         raise ValueError(f"reduce: {op} of {atom.dtype} to {dtype}")
-    if op in ("argmax", "argmin") and len(axes) != 1:
+    if row.finds_place and len(axes) != 1:
         raise ValueError(f"reduce: {op} over axes {axes}, not over one")
-    if op in _WITHOUT_START and not all(atom.shape[axis] for axis in axes):
+    if row.needs_elements and not all(atom.shape[axis] for axis in axes):
         raise ValueError(f"reduce: {op} of nothing: axes {axes} of {type_text(atom)}")
     return tuple([n for axis, n in enumerate(atom.shape) if axis not in axes]), dtype
-
-
-def _reduced_dtypes(op: str, dtype: np.dtype) -> Sequence[np.dtype]:
-    """The output dtypes that a reduction of this dtype may have."""
-    if op in ("any", "all"):
-        return (BOOL,) if dtype == BOOL else ()
-    if op in ("argmax", "argmin"):
-        return (INT64,)
-    if op in ("max", "min"):
-        return (dtype,)
-    return SUPPORTED
 
 
 def _contract(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:

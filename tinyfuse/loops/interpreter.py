@@ -57,7 +57,7 @@ class _Run:
         elif isinstance(node, Block):
             self.block(node.body)
         elif isinstance(node, If):
-            self.block(node.then if self.test(node.test) else node.otherwise)
+            self.block(node.then if self.value(node.test, {}) else node.otherwise)
         elif isinstance(node, Let):
             self.locals[node.local] = self.value(node.value, {})
         elif isinstance(node, Alloc):

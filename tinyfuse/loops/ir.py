@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyfuse.stage.expr import Expr, IndexTest
+from tinyfuse.stage.expr import Expr
 from tinyfuse.stage.index import Affine, Axis
 
 if TYPE_CHECKING:
@@ -70,9 +70,12 @@ class For:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class If:
-    """A choice between the parts of a parallel loop that differ (edges, tails)."""
+    """Runs one part or the other: where the parts of a parallel loop differ, or by data.
 
-    test: IndexTest
+    test: an IndexTest, or another bool.
+    """
+
+    test: Expr
     then: tuple[Statement, ...]
     otherwise: tuple[Statement, ...]
 

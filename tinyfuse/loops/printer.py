@@ -88,8 +88,9 @@ class _Lines:
         elif isinstance(node, If):
             yield f"if {self.value(node.test)[-1]}"
             yield from self.block(node.then)
-            yield "else"
-            yield from self.block(node.otherwise)
+            if node.otherwise:
+                yield "else"
+                yield from self.block(node.otherwise)
         elif isinstance(node, Alloc):
             place = "in a register" if node.buffer.scope is Scope.REGISTER else "on the stack"
             yield f"alloc {_typed(node.buffer)} {place}"

@@ -22,7 +22,7 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
     if isinstance(node, Block):
         return Block(substitute_axes(node.body, values))
     if isinstance(node, If):
-        test = IndexTest(node.test.index.substitute(values), node.test.low, node.test.high)
+        test = substitute(node.test, values)
         return If(test, substitute_axes(node.then, values), substitute_axes(node.otherwise, values))
     if isinstance(node, Let):
         return Let(node.local, substitute(node.value, values))

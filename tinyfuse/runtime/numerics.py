@@ -84,7 +84,7 @@ def _loops() -> Iterator[Loop]:
 
 def _loops_of(op: ScalarOp) -> Iterator[Loop]:
     if op.ufunc is None:
-        return iter([Loop(op.name, (dtype,) * op.arity, dtype) for dtype in op.computes_in])
+        return iter([Loop(op.name, dtypes, made) for dtypes, made in op.loops.items()])
     return _ufunc_loops(op.name, op.ufunc)
 
 

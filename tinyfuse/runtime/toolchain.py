@@ -125,7 +125,12 @@ def identify(command: tuple[str, ...]) -> Compiler | None:
     stays the same, since asking costs more than loading a cached kernel.
     """
     files = programs(command)
-    version = cache.recall("compilers", repr((command, files)), lambda: ask_version(command))
+    version = cache.recall(
+        "compilers",
+        repr((command, files)),
+        lambda: ask_version(command),
+        lambda answer: kind_of(command, answer) is not None,
+    )
     kind = kind_of(command, version)
     if kind is None:
         return None
@@ -153,7 +158,7 @@ def ask_version(command: tuple[str, ...]) -> str:
             [*command, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            env=environment(),
+            env=environment(cache.directory()),
             check=True,
         )
     except (OSError, subprocess.CalledProcessError):
@@ -175,7 +180,7 @@ def is_zig(command: tuple[str, ...]) -> bool:
     return "cc" in command[1:] and ("ziglang" in command or Path(command[0]).name.startswith("zig"))
 
 
-def environment() -> dict[str, str]:
-    """For a compiler's process: messages in English, zig's own cache inside ours."""
-    zig = str(cache.directory() / "zig")
+def environment(where: Path) -> dict[str, str]:
+    """For a compiler's process: messages in English, zig's own cache inside that directory."""
+    zig = str(where / "zig")
     return {**os.environ, "LC_ALL": "C", "ZIG_GLOBAL_CACHE_DIR": zig, "ZIG_LOCAL_CACHE_DIR": zig}

@@ -288,8 +288,9 @@ def _check_nesting(stage: Stage, loops: tuple[Loop, ...], directive: str) -> Non
                 f"parallel({stage.name}, {loop.axis.name}): only the outermost loop over"
                 f" independent elements can be shared by threads"
             )
+        inside = [inner.kind for inner in loops[place + 1 :]]
         if loop.kind is LoopKind.VECTOR and (
-            loop.axis in stage.reduce_axes or place != len(loops) - 1
+            loop.axis in stage.reduce_axes or any(kind is not LoopKind.UNROLL for kind in inside)
         ):
             raise ScheduleError(
                 f"vectorize({stage.name}, {loop.axis.name}): only the innermost loop over"

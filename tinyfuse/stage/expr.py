@@ -232,6 +232,15 @@ def decided(condition: Expr) -> bool | None:
     return None
 
 
+def is_of_rank(node: Expr) -> bool:
+    """Whether an expression only turns a stored rank into the value it stands for."""
+    return (
+        isinstance(node, Op)
+        and node.name.startswith("of_rank_")
+        and isinstance(node.operands[0], Load)
+    )
+
+
 def loads(root: Expr) -> list[Load]:
     """All loads, in order of first use."""
     return [node for node in walk(root) if isinstance(node, Load)]

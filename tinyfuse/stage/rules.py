@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import reduce as fold
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tinyfuse.dtypes import BOOL
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Eqn, Primitive
+from tinyfuse.graph.shapes import result_dtype
 from tinyfuse.stage.expr import Accumulator, Cast, Expr, Index, IndexTest, Load, Op, select
 from tinyfuse.stage.index import Affine
 from tinyfuse.stage.ir import Scatter
@@ -99,11 +102,20 @@ def _scatter(builder: Builder, eqn: Eqn) -> None:
     places = axis_indices((*turns, *kept))
     value = builder.element(values, places)
     if eqn.params["op"] != "set":
-        so_far = Accumulator(eqn.output.dtype)
-        value = Op(eqn.params["op"], (so_far, value), eqn.output.dtype)
+        value = _combined(eqn, value)
     targets = tuple([builder.element(index, places[: len(turns)]) for index in indices])
     scatter = Scatter(builder.element(array, axis_indices(axes)), targets)
     builder.define(eqn.output, axes, value, reduce_axes=turns, scatter=scatter)
+
+
+def _combined(eqn: Eqn, value: Expr) -> Expr:
+    """An element of a scatter, combined with a value."""
+    op, dtype, own = eqn.params["op"], np.dtype(eqn.params["dtype"]), eqn.output.dtype
+    so_far: Expr = Accumulator(own)
+    if dtype != own:
+        so_far = Cast(so_far, dtype)
+    made = Op(op, (so_far, value), result_dtype(op, (dtype, value.dtype)))
+    return made if made.dtype == own else Cast(made, own)
 
 
 def _update(builder: Builder, eqn: Eqn) -> None:

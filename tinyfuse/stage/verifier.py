@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyfuse.dtypes import INT64, is_supported
 from tinyfuse.errors import VerificationError
+from tinyfuse.graph.reduce_ops import REDUCE_OPS
 from tinyfuse.graph.shapes import result_dtype
 from tinyfuse.stage.analysis import consumers
 from tinyfuse.stage.bounds import Facts
@@ -19,7 +20,7 @@ from tinyfuse.stage.ir import Order, Scatter, Stage, Stages
 from tinyfuse.stage.names import RESERVED, identifier
 
 # The operations that partial results may be combined with.
-COMBINING = ("add", "multiply", "maximum", "minimum", "logical_or", "logical_and")
+COMBINING = frozenset([op.combine for op in REDUCE_OPS.values()])
 
 
 def verify_stages(stages: Stages) -> None:

@@ -163,7 +163,7 @@ def draw_program(
         given = {name: arguments[name] for name in arguments if name in needed} or arguments
         seen = {name: captured[name] for name in captured if name in needed}
         program = _program(scope, label, name, given, seen, kept, outputs)
-        if len(some) == len(runs) or _is_valid(program):
+        if len(some) == len(runs) or _is_valid(program, scope.values):
             break
     return program
 
@@ -181,14 +181,20 @@ def _program(
     return Program(label, arguments, captured, statements, outputs, scope.exact, name)
 
 
-def _is_valid(program: Program) -> bool:
-    """Whether it runs; effects that have been left out may have made it so."""
+def _is_valid(program: Program, drawn: Mapping[str, Any]) -> bool:
+    """Whether it runs, and all names end up with the dtypes that they had as it was drawn.
+
+    Effects that have been left out may have changed what comes after.
+    """
+    made = [each.target for each in program.statements if each.target]
+    names = dict.fromkeys([*program.outputs, *made, *program.arguments, *program.captured])
     try:
-        results = program()
+        results = replace(program, outputs=tuple(names), _functions=[])()
     except Exception:  # whatever numpy or Python says
         return False
-    values = results if isinstance(results, tuple) else (results,)
-    return all(_admitted(value, max(np.size(value), 1)) for value in values)
+    values = results if len(names) > 1 else (results,)
+    pairs = zip(values, [drawn[name] for name in names], strict=True)
+    return all(np.asarray(value).dtype == np.asarray(known).dtype for value, known in pairs)
 
 
 @dataclass(frozen=True, slots=True)

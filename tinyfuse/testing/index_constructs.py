@@ -114,8 +114,8 @@ def scatter_at(scope: Scope) -> Expression:
     shape = (*scope.values[ids].shape, *target.shape[1:])
     text, operands = value(scope, np.empty(shape, target.dtype), 2)
     given = part(scope, text, y, ids, *operands)
-    if np.result_type(target.dtype, np.asarray(given).dtype) != target.dtype:
-        raise NotApplicable  # refused: numpy converts there and back at each of several
+    if target.ndim == np.ndim(given) == 1 < scope.values[ids].ndim:
+        raise NotApplicable  # numpy reads behind the end of what it should stretch
     name = scope.choices.choose(("add", "add", "maximum", "subtract", "minimum", "multiply"))
     return effect(f"np.{name}.at({{0}}, {{1}}, {text})", y, ids, *operands)
 
@@ -144,8 +144,7 @@ def set_masked(scope: Scope) -> Expression:
     place = scope.choices.choose(("{0}[{1}]", "{0}[{1}]", "{0}[~{1}]"))
     rest = target.shape[scope.values[mask].ndim :]
     if rest and scope.choices.below(2):
-        shapes = (rest, rest[1:], (1, *rest)) if symbol == "=" else (rest, rest[1:])
-        x = scope.array(lambda other: other.shape in shapes)
+        x = scope.array(lambda other: other.shape in (rest, rest[1:], (1, *rest)))
         return effect(f"{place} {symbol} {{2}}", y, mask, x)
     return effect(f"{place} {symbol} {literal}", y, mask)
 

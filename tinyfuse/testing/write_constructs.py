@@ -11,8 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.testing.elementwise_constructs import ufuncs_of
-from tinyfuse.testing.program import Expression, call, effect, method, quietly
+from tinyfuse.testing.memory import share_memory
+from tinyfuse.testing.program import Expression, effect, method, quietly
 from tinyfuse.testing.scope import Array, NotApplicable, Scope
 from tinyfuse.testing.shaped_constructs import item
 
@@ -50,9 +52,21 @@ def value(scope: Scope, place: np.ndarray | np.generic, position: int) -> tuple[
     if kind == 0 and place.dtype.kind != "b":
         return scope.choices.choose(LITERALS), []
     shape = place.shape
-    x = scope.array(lambda other: _stretches(other.shape, shape))
+    x = scope.array(lambda other: _stretches(other.shape, shape) and _fits(other, place.dtype))
     hole = f"{{{position}}}"
     return scope.choices.choose((hole, hole, f"{hole} + 1", f"~({hole} > 0)")), [x]
+
+
+def _fits(value: np.ndarray | np.generic, dtype: np.dtype) -> bool:
+    """Whether numpy converts all elements alike, wherever they stand.
+
+    What no unsigned integer holds becomes one number in its loops over vectors, another elsewhere.
+    """
+    if dtype.kind != "u" or value.dtype.kind != "f":
+        return True
+    x: np.ndarray = np.asarray(value)
+    with np.errstate(all="ignore"):
+        return bool(np.all((x > -1) & (x < float(np.iinfo(dtype).max))))
 
 
 def _stretches(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -95,7 +109,20 @@ def augment(scope: Scope) -> Expression:
     text, operands = value(scope, scope.values[y], 1)
     symbol = scope.choices.choose(AUGMENTED)
     scope.raise_to_power(symbol, y)
+    if symbol == "**":
+        _approximate(scope, np.power, scope.values[y])
     return effect(f"{{0}} {symbol}= {text}", y, *operands)
+
+
+def _approximate(scope: Scope, ufunc: np.ufunc, *places: np.ndarray | np.generic) -> None:
+    """Note an approximated function that writes, or reads, elements in descending order.
+
+    numpy has other loops for these than for ascending ones, and turns an array that is read and
+    written, but not one that is read only: so the last bits depend on what `out` is.
+    """
+    descending = any(stride < 0 for place in places for stride in place.strides)
+    if descending and not SCALAR_OPS[ufunc.__name__].exact:
+        scope.compose()
 
 
 def _may_be_bound(scope: Scope) -> Callable[[Array], bool]:
@@ -107,8 +134,11 @@ def augment_part(scope: Scope) -> Expression:
     """`y[::2] += x`."""
     y = scope.writable()
     place = f"{{0}}[{key(scope, scope.values[y].shape)}]"
-    text, operands = value(scope, part(scope, place, y), 1)
+    chosen = part(scope, place, y)
+    text, operands = value(scope, chosen, 1)
     symbol = scope.choices.choose(("+", "-", "*", *AUGMENTED))
+    if symbol == "**":
+        _approximate(scope, np.power, chosen)
     return effect(f"{place} {symbol}= {text}", y, *operands)
 
 
@@ -133,7 +163,8 @@ def output(scope: Scope) -> Expression:
     """`np.add(x, z, out=y)`, into a part of it or where a mask says."""
     y = scope.writable()
     place = f"{{0}}[{key(scope, scope.values[y].shape)}]" if scope.choices.chance(1, 3) else "{0}"
-    shape = np.shape(part(scope, place, y))
+    chosen = part(scope, place, y)
+    shape = np.shape(chosen)
     fits = [scope.array(lambda other: _stretches(other.shape, shape))]
     if scope.choices.below(2):
         fits.append(scope.array(lambda other: _stretches(other.shape, shape)))
@@ -142,10 +173,17 @@ def output(scope: Scope) -> Expression:
         raise NotApplicable
     holes = ", ".join(f"{{{1 + at}}}" for at in range(len(fits)))
     function, masks = scope.choices.choose(names), []
+    given = [scope.values[name] for name in fits]
+    made = quietly(getattr(np, function), *given)
+    if not _fits(made, chosen.dtype):
+        raise NotApplicable
+    _approximate(scope, getattr(np, function), chosen, *given)
     where = ""
     if scope.choices.chance(1, 4):
         masks = [scope.array(lambda m: m.dtype.kind == "b" and _stretches(m.shape, shape))]
         where = f", where={{{1 + len(fits)}}}"
+        if made.dtype != chosen.dtype and any(share_memory(x, chosen) for x in given):
+            raise NotApplicable  # numpy puts what the mask leaves alone through the dtype of made
     casting = ', casting="unsafe"' if scope.choices.chance(1, 4) else ""
     return effect(f"np.{function}({holes}, out={place}{where}{casting})", y, *fits, *masks)
 
@@ -157,15 +195,24 @@ def reduced_output(scope: Scope) -> Expression:
     axis = scope.choices.below(len(shape))
     y = scope.writable(lambda value: value.shape == (*shape[:axis], *shape[axis + 1 :]))
     name = scope.choices.choose(("max", "sum", "min", "prod"))
+    if name in ("max", "min") and not np.can_cast(scope.values[x].dtype, scope.values[y].dtype):
+        raise NotApplicable  # numpy puts the first element, and it alone, through the dtype of y
     return effect(f"np.{name}({{1}}, axis={axis}, out={{0}})", y, x, by_layout=True)
 
 
 def copyto(scope: Scope) -> Expression:
     y = scope.writable()
-    shape = scope.values[y].shape
-    text, operands = value(scope, scope.values[y], 1)
+    target = scope.values[y]
+    text, operands = value(scope, target, 1)
     if scope.choices.chance(1, 3):
-        mask = scope.array(lambda m: m.dtype.kind == "b" and _stretches(m.shape, shape))
+        # numpy reads a mask while it writes; where they overlap, what it has written
+        mask = scope.array(
+            lambda m: (
+                m.dtype.kind == "b"
+                and _stretches(m.shape, target.shape)
+                and (m is target or not share_memory(m, target))
+            )
+        )
         return effect(
             f"np.copyto({{0}}, {text}, where={{{1 + len(operands)}}})", y, *operands, mask
         )
@@ -188,7 +235,7 @@ def swap(scope: Scope) -> Expression:
 
 
 def another_name(scope: Scope) -> Expression:
-    return call("{0}", scope.writable())
+    return method("{0}", scope.writable())
 
 
 def view(scope: Scope) -> Expression:

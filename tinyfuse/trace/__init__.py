@@ -2,6 +2,8 @@
 
 # Importing a chapter of numpy's functions lists them.
 from tinyfuse.trace import accumulating as _accumulating
+from tinyfuse.trace import arranging as _arranging
+from tinyfuse.trace import averages as _averages
 from tinyfuse.trace import choices as _choices
 from tinyfuse.trace import conversions as _conversions
 from tinyfuse.trace import creation as _creation
@@ -11,8 +13,11 @@ from tinyfuse.trace import elementwise as _elementwise
 from tinyfuse.trace import indexing as _indexing
 from tinyfuse.trace import joining as _joining
 from tinyfuse.trace import linear_algebra as _linear_algebra
+from tinyfuse.trace import lines as _lines
 from tinyfuse.trace import mask_reductions as _mask_reductions
+from tinyfuse.trace import nan_reductions as _nan_reductions
 from tinyfuse.trace import new_arrays as _new_arrays
+from tinyfuse.trace import norms as _norms
 from tinyfuse.trace import operators as _operators
 from tinyfuse.trace import padding as _padding
 from tinyfuse.trace import picking as _picking
@@ -20,6 +25,7 @@ from tinyfuse.trace import ranges as _ranges
 from tinyfuse.trace import reductions as _reductions
 from tinyfuse.trace import selection as _selection
 from tinyfuse.trace import shape as _shape
+from tinyfuse.trace import special_values as _special_values
 from tinyfuse.trace.captured import Captured, Place
 from tinyfuse.trace.run import is_traced, trace
 from tinyfuse.trace.scope import as_traced
@@ -42,6 +48,8 @@ __all__ = [
 
 _CHAPTERS = (
     _accumulating,
+    _arranging,
+    _averages,
     _choices,
     _conversions,
     _creation,
@@ -51,8 +59,11 @@ _CHAPTERS = (
     _indexing,
     _joining,
     _linear_algebra,
+    _lines,
     _mask_reductions,
+    _nan_reductions,
     _new_arrays,
+    _norms,
     _operators,
     _padding,
     _picking,
@@ -60,4 +71,5 @@ _CHAPTERS = (
     _reductions,
     _selection,
     _shape,
+    _special_values,
 )

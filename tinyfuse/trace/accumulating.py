@@ -9,12 +9,12 @@ import numpy as np
 from tinyfuse import errors
 from tinyfuse.trace.advanced_indexing import Taken
 from tinyfuse.trace.arrays import holds_tracer, joined_array
-from tinyfuse.trace.elementwise import METHODS
+from tinyfuse.trace.elementwise import METHODS, require_exponents
 from tinyfuse.trace.index_keys import Key, basic_part, take_apart
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.masks import Masked
-from tinyfuse.trace.operations import cast, traced, type_text
-from tinyfuse.trace.promotion import operations, resolve
+from tinyfuse.trace.operations import cast, size_of, traced
+from tinyfuse.trace.promotion import Loop, operations, resolve
 from tinyfuse.trace.tracer import Tracer
 
 # Where the result in a narrow integer depends on the operands in that integer only.
@@ -43,8 +43,13 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *operands: Any) -> None:
             f"np.{ufunc.__name__}.at is traced for places that are known while tracing, each once"
         )
     else:
-        value = _in_dtype(ufunc, a, values[0])
-        Taken(basic_part(a, key), key).write(operations(ufunc)[0], value)
+        loop = resolve(ufunc, (a.dtype, values[0].dtype))
+        narrow = _is_narrow(ufunc, a.dtype, values[0], loop)
+        value, dtype = (a.dtype, a.dtype) if narrow else loop.operands[::-1]
+        taken = Taken(basic_part(a, key), key)
+        if ufunc is np.power and size_of(taken.result_shape()):
+            require_exponents(values[0], loop)
+        taken.write(operations(ufunc)[0], cast(values[0], value), dtype)
 
 
 METHODS["at"] = at
@@ -80,21 +85,12 @@ def _is_unique(a: Tracer, key: Key) -> bool:
     return len(np.unique(flat)) == flat.size
 
 
-def _in_dtype(ufunc: np.ufunc, a: Tracer, value: Tracer) -> Tracer:
-    """The values in the array's dtype, if numpy's steps in a wider one give the same elements."""
-    loop = resolve(ufunc, (a.dtype, value.dtype))
-    to = a.dtype
-    if (loop.operands, loop.outputs) == ((to, to), (to,)):
-        return cast(value, to)
-    integers = all(dtype.kind in "iu" for dtype in (to, value.dtype, *loop.operands))
-    if integers and ufunc in _MODULAR:
-        return cast(value, to)
+def _is_narrow(ufunc: np.ufunc, to: np.dtype, value: Tracer, loop: Loop) -> bool:
+    """Whether steps in the array's dtype give the same elements as numpy's in a wider one."""
+    if all(dtype.kind in "iu" for dtype in (to, value.dtype, *loop.operands)):
+        return ufunc in _MODULAR
     known = known_value(value)
-    if known is not None and to.kind == "f" and ufunc in _ROUNDED_ONCE:
-        with np.errstate(all="ignore"):
-            if (known.astype(to).astype(known.dtype) == known).all():
-                return cast(value, to)
-    raise errors.UnsupportedArgumentError(
-        f"np.{ufunc.__name__}.at of {type_text(a)} with {type_text(value)}, where numpy computes "
-        f"in {loop.operands[0]}, is not supported: convert the values with astype(np.{to.name})"
-    )
+    if known is None or to.kind != "f" or ufunc not in _ROUNDED_ONCE:
+        return False
+    with np.errstate(all="ignore"):
+        return bool((known.astype(to).astype(known.dtype) == known).all())

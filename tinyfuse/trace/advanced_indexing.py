@@ -57,7 +57,7 @@ def set_item(target: Tracer, index: Any, value: Any) -> None:
     if key.masks:
         return set_masked(target, key, value)
     if not key.positions:
-        target[... if key.is_whole else tuple(key.basic)] = value
+        target[key.basic_index] = value
     else:
         Taken(basic_part(target, key), key).write("set", assigned_value(value, target.dtype))
     return None
@@ -108,15 +108,19 @@ class Taken:
             view._become_view(front, builder.eqns[-1])
         return view
 
-    def write(self, op: str, value: Tracer) -> None:
-        """Put values in, or combine them with the elements; as `ufunc.at` where one comes twice."""
+    def write(self, op: str, value: Tracer, dtype: np.dtype | None = None) -> None:
+        """Put values in, or combine them with the elements; as `ufunc.at` where one comes twice.
+
+        dtype: what the elements are converted to, if they are to be combined in another one.
+        """
         values = _broadcast_value(value, self.result_shape())
         if not size_of(self.result_shape()) or not self._x.size:
             return
         result = self._to_result()
         in_front = _transposed(stretched(values, self.result_shape()), _inverse(result))
         array = self._in_front()
-        new = active().emit(p.scatter, array, in_front, *self._indices, op=op)
+        computed = dtype or array.dtype
+        new = active().emit(p.scatter, array, in_front, *self._indices, op=op, dtype=computed)
         order = _inverse([*self._axes, *self._rest])
         self._x._assign(Tracer(active(), _transposed(new, order)))
 

@@ -22,10 +22,12 @@ from tinyfuse.trace.weak import TracedFloat
 _NUMBERS = (bool, int, float, complex, np.generic)
 
 
-def assigned_atom(value: Any, dtype: np.dtype, shape: Shape) -> Atom:
+def assigned_atom(value: Any, dtype: np.dtype, shape: Shape, one: bool = False) -> Atom:
     """What `target[...] = value` puts into a target of this dtype and shape, perhaps a literal.
 
-    Raises what numpy raises: ShapeError, OverflowError, ValueError for a NaN as an integer.
+    one: whether the target is an element, not an array without axes, which takes arrays of one
+    element. Raises what numpy raises: ShapeError, OverflowError, ValueError for a NaN as an
+    integer.
     """
     kind = type(value)
     if kind is not Tracer and isinstance(value, _NUMBERS):
@@ -33,7 +35,7 @@ def assigned_atom(value: Any, dtype: np.dtype, shape: Shape) -> Atom:
     if kind is TracedFloat and dtype.kind in "iu":
         raise NeedsValue(value._index, "x[...] = a, of integers")
     x = value if kind is Tracer else _as_tracer(value, dtype)
-    if not shape and x.ndim:
+    if not shape and x.ndim and (one or isinstance(value, (list, tuple))):
         raise errors.InvalidArgumentError("setting an array element with a sequence.")
     if x._scalar and kind is Tracer:
         _check_range(x, dtype)
@@ -171,4 +173,4 @@ def fill(x: Tracer, value: Any) -> None:
     if np.ndim(value):
         raise errors.InvalidArgumentError("setting an array element with a sequence.")
     require_writable(x)
-    put_everywhere(x, assigned_atom(value, x.dtype, ()))
+    put_everywhere(x, assigned_atom(value, x.dtype, (), one=True))

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 # What decides whether a cell is a view of its base.
 Question = Callable[[Any], bool]
 
-# What tells how an array lies in memory: the value that it was made with, or a cell that it was
-# made like.
-Layout = Any
-
 
 class Cell:
     """The value of a traced array.
@@ -37,7 +33,8 @@ class Cell:
     _shares: whether a view is one, or what is to be asked about the layout of the base in memory:
         then it may be a copy.
     _read_only: why it can't be written; an empty text where numpy says so, None where it can.
-    _layout: how a root lies in memory; None where its value tells.
+    _layout: of a root that has been written the value that it was made with, which tells how it
+        lies in memory.
     _written: of a root that has been written, what is said where it can't be.
     """
 
@@ -56,7 +53,7 @@ class Cell:
         self._step: Eqn | None = None
         self._shares: bool | Question = True
         self._read_only: str | None = None
-        self._layout: Layout = None
+        self._layout: Atom | None = None
         self._written: str | None = None
 
     @property
@@ -222,7 +219,9 @@ def _put_slice(builder: GraphBuilder, step: Eqn, base: Atom, value: Atom) -> Ato
 
 def _put_at(builder: GraphBuilder, step: Eqn, base: Atom, value: Atom) -> Atom:
     atoms = (base, value, *step.inputs[1:])
-    return builder.define(p.scatter, atoms, {"op": "set"}, base.shape, base.dtype)
+    return builder.define(
+        p.scatter, atoms, {"op": "set", "dtype": base.dtype}, base.shape, base.dtype
+    )
 
 
 PUTS: dict[Primitive, Put] = {

@@ -13,11 +13,19 @@ from tinyfuse.dtypes import BOOL
 from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.arrays import assigned_value
 from tinyfuse.trace.builder import active
-from tinyfuse.trace.dispatch import listed
+from tinyfuse.trace.dispatch import listed, refused
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.masking import select_atom
-from tinyfuse.trace.operations import broadcast_shape, cast, copy, reshape, stretch_atom, traced
+from tinyfuse.trace.operations import (
+    broadcast_shape,
+    cast,
+    copy,
+    lying,
+    reshape,
+    stretch_atom,
+    traced,
+)
 from tinyfuse.trace.picking import as_tracer, in_mode, take
 from tinyfuse.trace.selection import promoting, where
 from tinyfuse.trace.tracer import Tracer
@@ -41,7 +49,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tracer
         chosen = select_atom(here._atom, cast(arrays[at], to)._atom, chosen, shape)
     if len(arrays) == 1:
         return copy(Tracer(active(), stretch_atom(chosen, shape)))
-    return Tracer(active(), chosen, not shape)
+    return lying(Tracer(active(), chosen, not shape), "C", index)
 
 
 def _require_choices(index: Tracer, count: int) -> None:
@@ -73,7 +81,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tracer:
     chosen = _as(default, to)
     for test, choice in zip(tests[::-1], choices[::-1], strict=True):
         chosen = where(test, _as(choice, to), chosen)
-    return Tracer(active(), stretch_atom(chosen._atom, shape))
+    return lying(Tracer(active(), stretch_atom(chosen._atom, shape)), "C", chosen)
 
 
 def _as(value: Any, dtype: np.dtype) -> Tracer:
@@ -182,7 +190,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Trac
         before = _comes_before(x, value)
     else:
         before = apply(np.logical_not, (_comes_before(value, x),))
-    return before.sum(axis=-1)
+    return lying(before.sum(axis=-1), "C", value)
 
 
 def _comes_before(a: Tracer, b: Tracer) -> Tracer:
@@ -199,10 +207,8 @@ def _comes_before(a: Tracer, b: Tracer) -> Tracer:
 
 def _refused(functions: Sequence[Any], remedy: str) -> None:
     for function in functions:
-
-        @listed(function)
-        def refuse(*args: Any, name: str = function.__name__, **kwargs: Any) -> None:
-            raise errors.UnlistedFunctionError(f"np.{name} is not traced: {remedy}")
+        words = f"np.{function.__name__} is not traced: {remedy}"
+        refused(function, errors.UnlistedFunctionError, words)
 
 
 _refused(

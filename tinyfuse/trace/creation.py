@@ -11,9 +11,9 @@ from tinyfuse import errors
 from tinyfuse.dtypes import is_supported
 from tinyfuse.trace.axes import requested_shape
 from tinyfuse.trace.builder import active
-from tinyfuse.trace.dispatch import as_method, listed
+from tinyfuse.trace.dispatch import as_method, listed, refused
 from tinyfuse.trace.elementwise import NUMBERS
-from tinyfuse.trace.operations import cast, copy, filled, stretch_atom, traced
+from tinyfuse.trace.operations import cast, copy, filled, lying, stretch_atom, traced
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 
@@ -37,15 +37,15 @@ def is_number(value: Any) -> bool:
 # -- arrays like others
 
 
-def _like(prototype: Any, value: Any, dtype: Any, shape: Any) -> Tracer:
+def _like(prototype: Any, value: Any, dtype: Any, shape: Any, order: str) -> Tracer:
     x = traced(prototype)
     to = x.dtype if dtype is None else supported_dtype(dtype)
     new_shape = x.shape if shape is None else requested_shape(shape)
     if is_number(value):
         number: np.generic = np.full((), value, to)[()]  # type: ignore[assignment]
-        return filled(new_shape, number)
+        return lying(filled(new_shape, number), order, x)
     source = cast(traced(value), to)
-    return copy(Tracer(active(), stretch_atom(source._atom, new_shape)))
+    return lying(copy(Tracer(active(), stretch_atom(source._atom, new_shape))), order, x)
 
 
 def _listed_like(function: Callable[..., Any], value: int) -> None:
@@ -59,7 +59,7 @@ def _listed_like(function: Callable[..., Any], value: int) -> None:
         *,
         device: Any = None,
     ) -> Tracer:
-        return _like(a, value, dtype, shape)
+        return _like(a, value, dtype, shape, order)
 
 
 _listed_like(np.zeros_like, 0)
@@ -78,7 +78,7 @@ def full_like(
     *,
     device: Any = None,
 ) -> Tracer:
-    return _like(a, fill_value, dtype, shape)
+    return _like(a, fill_value, dtype, shape, order)
 
 
 # -- questions that need no elements
@@ -111,14 +111,6 @@ def isrealobj(x: Any) -> bool:
     return True
 
 
-def _refused(function: Callable[..., Any], remedy: str) -> None:
-    @listed(function)
-    def refuse(*args: Any, **kwargs: Any) -> None:
-        raise errors.DataDependentShapeError(
-            f"np.{function.__name__} has a result whose shape depends on data: {remedy}"
-        )
-
-
 _DATA_DEPENDENT: list[tuple[Callable[..., Any], str]] = [
     (np.nonzero, "use np.where(mask, a, b), or np.count_nonzero(mask) for their number"),
     (np.flatnonzero, "use np.where(mask, a, b), or np.count_nonzero(mask) for their number"),
@@ -126,7 +118,8 @@ _DATA_DEPENDENT: list[tuple[Callable[..., Any], str]] = [
     (np.unique, "call it outside the traced function"),
 ]
 for _function, _remedy in _DATA_DEPENDENT:
-    _refused(_function, _remedy)
+    _words = f"np.{_function.__name__} has a result whose shape depends on data: {_remedy}"
+    refused(_function, errors.DataDependentShapeError, _words)
 
 
 @as_method("nonzero")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import sys
@@ -16,7 +15,7 @@ from tinyfuse.trace.builder import active
 from tinyfuse.trace.eagerly import tried
 from tinyfuse.trace.operation import operate
 from tinyfuse.trace.outputs import write_function_output
-from tinyfuse.trace.promotion import OPERATIONS, is_special
+from tinyfuse.trace.promotion import is_special
 from tinyfuse.trace.tracer import Tracer
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -37,6 +36,19 @@ def listed(
         return implementation
 
     return register
+
+
+REFUSED: dict[Callable[..., Any], None] = {}  # those of FUNCTIONS that only say why not
+
+
+def refused(function: Callable[..., Any], error: type[Exception], words: str) -> None:
+    """List a function that is not traced, with what is said about it."""
+
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise error(words)
+
+    FUNCTIONS[function] = refuse
+    REFUSED[function] = None
 
 
 def with_output(
@@ -120,17 +132,10 @@ def function_name(function: Any) -> str:
 
 
 def unlisted(name: str) -> errors.UnlistedFunctionError:
-    message = f"{name} is not among the functions that tinyfuse traces"
-    module = name.rpartition(".")[0]
-    names = [each for each in listed_names() if each.rpartition(".")[0] == module]
-    near = difflib.get_close_matches(name, names, 1, 0.65)
-    hint = f"; the nearest one that is: {near[0]}" if near else ""
-    return errors.UnlistedFunctionError(message + hint)
-
-
-def listed_names() -> list[str]:
-    """The names of all traced functions and ufuncs, sorted."""
-    return sorted({function_name(function) for function in (*FUNCTIONS, *OPERATIONS)})
+    return errors.UnlistedFunctionError(
+        f"{name} is not among the functions that tinyfuse traces, which "
+        "tinyfuse.supported_functions() lists"
+    )
 
 
 def _array_function(

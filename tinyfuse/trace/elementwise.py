@@ -14,6 +14,7 @@ from tinyfuse.graph.ir import Atom, Literal
 from tinyfuse.trace.builder import GraphBuilder, active, leaked
 from tinyfuse.trace.dispatch import function_name, unlisted
 from tinyfuse.trace.eagerly import tried
+from tinyfuse.trace.known import known_value
 from tinyfuse.trace.operation import operate
 from tinyfuse.trace.operations import (
     broadcast_shape,
@@ -181,7 +182,8 @@ def _operand(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Atom:
         with np.errstate(over="ignore"):
             return Literal(dtype.type(value))
     if value.dtype != dtype:
-        value = cast_atom(value, dtype)
+        given, value = value, cast_atom(value, dtype)
+        active().memory.convert(given, value)
     return value if value.shape == shape else stretch_atom(value, shape)
 
 
@@ -249,6 +251,17 @@ def _constant_power(base: Atom, exponent: Any, loop: Loop) -> Tracer | None:
         return None
     var = builder.define(p.elementwise, (cast_atom(base, dtype),), {"op": name}, base.shape, dtype)
     return Tracer(builder, var, not base.shape)
+
+
+def require_exponents(exponents: Tracer, loop: Loop) -> None:
+    """Raises NegativePowerError, or has it raised after the call, where numpy does."""
+    if loop.operands[1].kind != "i" or exponents.dtype.kind != "i":
+        return
+    known = known_value(exponents)
+    if known is None:
+        _check_exponents(exponents._atom)
+    elif (known < 0).any():
+        raise errors.NegativePowerError(NEGATIVE_POWER)
 
 
 def _check_exponents(exponent: Atom) -> None:

@@ -51,8 +51,9 @@ class Positions:
 
     @property
     def known(self) -> np.ndarray | None:
-        """Those that are known while tracing."""
-        return known_value(self.values) if type(self.values) is Tracer else self.values  # type: ignore[return-value]
+        """Those that are known while tracing, in int64."""
+        known: Any = known_value(self.values) if type(self.values) is Tracer else self.values
+        return None if known is None else known.astype(np.int64, copy=False)
 
 
 @dataclass(slots=True)
@@ -85,10 +86,15 @@ class Key:
         """Whether the basic step changes nothing."""
         return all(type(item) is slice and item == slice(None) for item in self.basic)
 
+    @property
+    def basic_index(self) -> tuple[Any, ...]:
+        """What gives an array also where it takes all axes, if the index asks for one."""
+        return (*self.basic, ...) if self.as_array else tuple(self.basic)
+
 
 def basic_part(x: Tracer, key: Key) -> Tracer:
     """What the basic step of an index gives: a view of x, or x itself."""
-    return x if key.is_whole else x[tuple(key.basic)]  # type: ignore[index]
+    return x if key.is_whole else x[key.basic_index]  # type: ignore[index]
 
 
 def take_apart(x: Tracer, index: Any) -> Key:

@@ -44,14 +44,14 @@ class Region(NamedTuple):
 def get_item(x: Tracer, index: Any) -> Any:
     """A view of x, or a scalar where integers take all axes; a copy where arrays index it.
 
-    A scalar that is known while tracing is numpy's own.
+    A scalar that is known while tracing is a literal.
     """
     if not is_basic(index):
         return advanced_indexing.get_item(x, index)
     region = _region(x, index)
     known = known_value(x) if region.is_scalar else None
     if known is not None:
-        return known[region.starts]
+        return Tracer(active(), Literal(known[region.starts]), scalar=True)
     view = reshape(slice_(x, region.starts, region.steps, region.extents), region.shape)
     if region.is_scalar:
         return scalar_copy(view)
@@ -73,7 +73,7 @@ def set_item(x: Tracer, index: Any, value: Any) -> None:
     if type(value) is Tracer and _is_same(value, x, region):
         return None  # the end of `x[index] += y`, which has written there
     require_writable(x)
-    atom = assigned_atom(value, x.dtype, region.shape)
+    atom = assigned_atom(value, x.dtype, region.shape, region.is_scalar)
     if size_of(region.shape):
         _put(x, region, atom)
     return None

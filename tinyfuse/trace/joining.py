@@ -243,7 +243,7 @@ def _repeated(x: Tracer, axis: int, count: int) -> Tracer:
     stretched = insert_axes(x, (axis + 1,))
     shape = (*x.shape[: axis + 1], count, *x.shape[axis + 1 :])
     merged = (*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
-    return _copy_in_c_order(reshape(broadcast(stretched, shape), merged))
+    return copy(reshape(broadcast(stretched, shape), merged), "C")
 
 
 @listed(np.tile)
@@ -257,7 +257,7 @@ def tile(A: Any, reps: Any) -> Tracer:  # noqa: N803
     pairs = list(zip(counts, shape, strict=True))
     stretched = broadcast(x, tuple([part for pair in pairs for part in pair]))
     tiled = reshape(stretched, tuple([count * extent for count, extent in pairs]))
-    return copy(tiled) if all(count == 1 for count in counts) else _copy_in_c_order(tiled)
+    return copy(tiled, "K" if all(count == 1 for count in counts) else "C")
 
 
 @listed(np.roll)
@@ -318,14 +318,7 @@ def _end(value: Any, x: Tracer, axis: int) -> Tracer:
 
 @as_method("copy")
 def copy_method(x: Tracer, order: str = "C") -> Tracer:
-    """In C order where that may differ from the order in memory."""
-    return copy(x) if order == "K" else _copy_in_c_order(x)
-
-
-def _copy_in_c_order(x: Tracer) -> Tracer:
-    if x.ndim < 2:
-        return copy(x)
-    return fresh(reshape(copy(reshape(x, (x.size,))), x.shape))
+    return copy(x, order)
 
 
 @listed(np.copy)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.interpreter import COMPUTATIONS
 from tinyfuse.graph.interpreter import VIEWS as NUMPY_VIEWS
-from tinyfuse.graph.ir import Atom, Eqn, Literal
+from tinyfuse.graph.ir import Atom, Eqn, Literal, Var
 from tinyfuse.graph.numerics import NumpyNumerics
 from tinyfuse.memory import Shape, Strides, small_model
 
@@ -28,34 +28,56 @@ def has_view(view: Any) -> bool:
     return _reshaped(strides_of(base), view._step, base._value.dtype) is not None
 
 
+def is_fortran(cell: Any) -> bool:
+    """Whether an array lies in Fortran's order, and not in C's too."""
+    return _dummy(cell._value.shape, strides_of(cell), cell._value.dtype).flags.fnc
+
+
 def is_contiguous(view: Any) -> bool:
     """Whether the base lies in C order."""
     base = view._base
-    dummy = _dummy(base._value.shape, strides_of(base), base._value.dtype)
-    return dummy.flags.c_contiguous
+    return _if_contiguous(base._value, strides_of(base)) is not None
+
+
+def _if_contiguous(value: Any, strides: Strides) -> Strides | None:
+    dummy = _dummy(value.shape, strides, value.dtype)
+    return strides if dummy.flags.c_contiguous else None
 
 
 def strides_of(cell: Any) -> Strides:
     """The strides in bytes of the array that a cell stands for."""
-    path = [cell]
-    while path[-1]._base is not None:
-        path.append(path[-1]._base)
-    root = path.pop()
-    strides = _of_root(root)
-    while path:
-        view = path.pop()
-        if view._step is not None:
-            strides = _of_view(view._step, strides) or contiguous(view._value)
-    return strides
+    origin = Origin.of(cell)
+    return origin.strides(cell._builder.memory.strides(origin.value))
 
 
-def _of_root(root: Any) -> Strides:
-    layout = root._value if root._layout is None else root._layout
-    if not isinstance(layout, Atom):  # a cell: alike in order, and packed
-        value = root._value
-        return _packed(value, small_model(layout._value.shape, strides_of(layout), 1).strides)
-    strides: Strides = root._builder.memory.strides(layout)
-    return strides
+class Origin(NamedTuple):
+    """Where an array lies: in the memory of a value of the graph, which some steps view.
+
+    steps: each with what it gives; None for a copy in C order of what does not lie so.
+    """
+
+    value: Atom
+    steps: tuple[tuple[Eqn | None, Atom], ...]
+
+    @classmethod
+    def of(cls, cell: Any) -> Origin:
+        steps = []
+        while cell._base is not None:
+            if cell._step is not None or cell._shares is is_contiguous:
+                steps.append((cell._step, cell._value))
+            cell = cell._base
+        return cls(cell._value if cell._layout is None else cell._layout, tuple(steps[::-1]))
+
+    @property
+    def shape(self) -> Shape:
+        return self.steps[-1][1].shape if self.steps else self.value.shape
+
+    def strides(self, strides: Strides) -> Strides:
+        """The strides, for those of the value."""
+        for step, output in self.steps:
+            kept = _if_contiguous(output, strides) if step is None else _of_view(step, strides)
+            strides = kept or contiguous(output)
+        return strides
 
 
 def contiguous(value: Any) -> Strides:
@@ -79,13 +101,26 @@ def _packed(value: Any, order: Sequence[int]) -> Strides:
 class Layouts:
     """The strides of the values of one trace, each found when it is asked for the first time."""
 
-    __slots__ = ("_builder", "_known", "_producers", "_seen")
+    __slots__ = ("_alike", "_builder", "_converted", "_known", "_producers", "_seen")
 
     def __init__(self, builder: Any) -> None:
         self._builder = builder
         self._seen = 0  # equations looked at
         self._producers: dict[Atom, Eqn] = {}
         self._known: dict[Atom, Strides] = {}
+        self._alike: dict[Atom, tuple[str, Origin]] = {}
+        self._converted: dict[Atom, Atom] = {}
+
+    def lie(self, new: Var, order: str, like: Any) -> None:
+        """Note how numpy lays out a new array: in C's or Fortran's order, or (A, K) like a cell."""
+        if order in ("A", "K"):
+            self._alike[new] = order, Origin.of(like)
+        else:
+            self._known[new] = contiguous(new) if order == "C" else _packed(new, _ascending(new))
+
+    def convert(self, operand: Atom, converted: Atom) -> None:
+        """Note that numpy converts an operand piece by piece: its own layout counts."""
+        self._converted[converted] = operand
 
     def strides(self, atom: Atom) -> Strides:
         """The strides of the array that numpy makes where the graph has this value."""
@@ -110,49 +145,75 @@ class Layouts:
 
     def _unknown(self, atom: Atom) -> list[Atom]:
         """What has to be known before."""
-        eqn = self._producer(atom)
-        return [] if eqn is None else [x for x in _asked_operands(eqn) if x not in self._known]
+        if atom in self._alike:
+            needed: Sequence[Atom] = (self._alike[atom][1].value,)
+        else:
+            eqn = self._producer(atom)
+            needed = () if eqn is None else _asked_operands(eqn, self._operands(eqn))
+        return [x for x in needed if x not in self._known]
+
+    def _operands(self, eqn: Eqn) -> list[Atom]:
+        return [self._converted.get(atom, atom) for atom in eqn.inputs]
 
     def _found(self, atom: Atom) -> Strides:
+        if atom in self._alike:
+            order, origin = self._alike[atom]
+            return _of_copy(atom, order, origin, origin.strides(self._known[origin.value]))
         eqn = self._producer(atom)
         if eqn is not None:
-            return _of_output(eqn, [self._known.get(each, ()) for each in eqn.inputs])
+            operands = self._operands(eqn)
+            return _of_output(eqn, operands, [self._known.get(each, ()) for each in operands])
         strides: Strides = () if type(atom) is Literal else self._builder.input_strides(atom)
         return strides
 
 
-def _asked_operands(eqn: Eqn) -> Sequence[Atom]:
+def _ascending(value: Any) -> Sequence[int]:
+    """For each axis its place in Fortran's order."""
+    return range(1, len(value.shape) + 1)
+
+
+def _of_copy(new: Atom, order: str, origin: Origin, strides: Strides) -> Strides:
+    """The strides of a new array that lies like another one, if it has as many axes."""
+    if len(new.shape) != len(origin.shape):
+        return contiguous(new)
+    if order == "K":
+        return _packed(new, small_model(origin.shape, strides, 1).strides)
+    is_fortran = _dummy(origin.shape, strides, origin.value.dtype).flags.fnc
+    return _packed(new, _ascending(new)) if is_fortran else contiguous(new)
+
+
+def _asked_operands(eqn: Eqn, operands: Sequence[Atom]) -> Sequence[Atom]:
     """The operands whose layout decides that of the result."""
     if eqn.primitive in (p.iota, p.scatter) or len(eqn.output.shape) < 2:
-        return () if eqn.primitive not in _VIEWS else eqn.inputs
-    return eqn.inputs[:1] if eqn.primitive is p.update else eqn.inputs
+        return () if eqn.primitive not in _VIEWS else operands
+    return operands[:1] if eqn.primitive is p.update else operands
 
 
 _VIEWS = (p.broadcast, p.reshape, p.transpose, p.slice_, p.windows)
 
 
-def _of_output(eqn: Eqn, strides: Sequence[Strides]) -> Strides:
+def _of_output(eqn: Eqn, operands: Sequence[Atom], strides: Sequence[Strides]) -> Strides:
     output = eqn.output
-    if eqn.primitive is p.broadcast and eqn.inputs[0].shape == ():
+    if eqn.primitive is p.broadcast and type(eqn.inputs[0]) is Literal:
         return contiguous(output)  # a new array of one value
     if eqn.primitive in _VIEWS:
         return _of_view(eqn, strides[0]) or contiguous(output)
-    if not _asked_operands(eqn) or math.prod(output.shape) == 0:
+    if not _asked_operands(eqn, operands) or math.prod(output.shape) == 0:
         return contiguous(output)
     if eqn.primitive is p.update:
         return _packed(output, strides[0])
     models = [
         small_model(atom.shape, own, atom.dtype.itemsize)
-        for atom, own in zip(eqn.inputs, strides, strict=True)
+        for atom, own in zip(operands, strides, strict=True)
     ]
-    return _packed(output, _made_of(eqn, models).strides)
+    return _packed(output, _made_of(eqn, operands, models).strides)
 
 
-def _made_of(eqn: Eqn, models: Sequence[np.ndarray]) -> np.ndarray:
+def _made_of(eqn: Eqn, operands: Sequence[Atom], models: Sequence[np.ndarray]) -> np.ndarray:
     """What numpy makes of small arrays of the operands' dtypes."""
     arrays: list[Any] = [
         atom.value if type(atom) is Literal else model.view(atom.dtype)
-        for atom, model in zip(eqn.inputs, models, strict=True)
+        for atom, model in zip(operands, models, strict=True)
     ]
     if eqn.primitive is p.pad:
         widths = [(min(a, 1), min(b, 1)) for a, b in _widths(eqn)]

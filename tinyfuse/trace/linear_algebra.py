@@ -165,6 +165,18 @@ if hasattr(np, "vecdot"):
     COMPOSED_UFUNCS[np.vecdot] = vecdot
 
 
+if hasattr(np, "matvec"):
+
+    def matvec(a: Any, b: Any, **options: Any) -> Any:
+        return np.matmul(a, traced(b)[..., None], **options)[..., 0]  # type: ignore[index]
+
+    def vecmat(a: Any, b: Any, **options: Any) -> Any:
+        return np.matmul(traced(a)[..., None, :], b, **options)[..., 0, :]  # type: ignore[index]
+
+    COMPOSED_UFUNCS[np.matvec] = matvec
+    COMPOSED_UFUNCS[np.vecmat] = vecmat
+
+
 def scalar_if_0d(x: Tracer) -> Tracer:
     x._scalar = not x.shape
     return x

@@ -22,7 +22,14 @@ from tinyfuse.trace.elementwise import call_ufunc
 from tinyfuse.trace.index_keys import Key, basic_part
 from tinyfuse.trace.masking import select_atom
 from tinyfuse.trace.operation import operate
-from tinyfuse.trace.operations import cast, shape_text, stretch_atom, traced
+from tinyfuse.trace.operations import (
+    cast,
+    reshape,
+    shape_text,
+    stretch_atom,
+    traced,
+    type_text,
+)
 from tinyfuse.trace.same import same_value
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.tree import Leaf
@@ -244,6 +251,11 @@ def _call_ufunc(
 
 def _as_output(ufunc: np.ufunc, made: Tracer, out: Masked) -> Tracer:
     """In place: `part = x[mask]; part += y` changes the elements that were copied."""
+    if made.shape != out._whole.shape:
+        raise errors.ShapeError(
+            f"what a mask has chosen of {type_text(out._whole)} can't hold "
+            f"np.{ufunc.__name__} of it and a larger array"
+        )
     if not np.can_cast(made.dtype, out.dtype, "same_kind"):
         raise errors.DtypeError(
             f"Cannot cast ufunc '{ufunc.__name__}' output from {made.dtype!r} to {out.dtype!r} "
@@ -259,9 +271,15 @@ def _operand(ufunc: np.ufunc, like: Masked, value: Any) -> Any:
     if type(value) in (int, float, bool):
         return value
     x = traced(value)
-    if x.ndim > like._behind:
+    return value if x.ndim <= like._behind else _beside(ufunc, like, x)
+
+
+def _beside(ufunc: np.ufunc, like: Masked, x: Tracer) -> Tracer:
+    """An array with an axis of size 1 where the other one has what its mask chooses."""
+    at = x.ndim - like._behind - 1
+    if at > like._at or x.shape[at] != 1:
         refuse(f"np.{ufunc.__name__} of x[mask] and an array of shape {shape_text(x.shape)}")
-    return value
+    return reshape(x, (*x.shape[:at], *(1,) * like._taken, *x.shape[at + 1 :]))
 
 
 _CHECKED = (np.power,)  # what raises for some elements

@@ -20,7 +20,7 @@ from tinyfuse.trace.operations import (
     Shape,
     cast,
     copy,
-    in_c_order,
+    in_order,
     insert_axes,
     stretch_atom,
     transpose,
@@ -128,10 +128,10 @@ def _converted(value: Any, dtype: Any) -> Any:
     return Tracer(active(), constant_atom(made))
 
 
-def _own(value: Tracer, given: Any) -> Tracer:
+def _own(value: Tracer, given: Any, order: str) -> Tracer:
     """As an array that shares nothing with what is given."""
-    if value is given or value._atom is getattr(given, "_atom", None):
-        value = copy(value)
+    if order != "K" or value is given or value._atom is getattr(given, "_atom", None):
+        value = copy(value, order)
     value._scalar = False
     return value
 
@@ -152,7 +152,7 @@ def array(
     if made is NotImplemented:
         return made
     if copy or made._scalar:
-        made = _own(made, object)
+        made = _own(made, object, order)
     elif copy is False and made is not object:
         raise errors.InvalidArgumentError(
             "Unable to avoid copy while creating an array as requested."
@@ -170,7 +170,10 @@ def asarray(
     copy: Any = None,
     like: Any = None,
 ) -> Any:
-    return array(a, dtype, copy=copy)
+    if copy:
+        return array(a, dtype, order=order or "K")
+    made = array(a, dtype, copy=copy)
+    return made if made is NotImplemented else in_order(made, order)
 
 
 @stands_in_for(np.ascontiguousarray)
@@ -178,7 +181,7 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     made = array(a, dtype, copy=None)
     if made is NotImplemented:
         return made
-    return in_c_order(made) if made.ndim else insert_axes(made, (0,))
+    return in_order(made, "C") if made.ndim else insert_axes(made, (0,))
 
 
 @stands_in_for(np.asfortranarray)
@@ -186,8 +189,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     made = array(a, dtype, copy=None)
     if made is NotImplemented:
         return made
-    axes = range(made.ndim)[::-1]
-    return transpose(in_c_order(transpose(made, axes)), axes)
+    return in_order(made, "F")
 
 
 @stands_in_for(np.copy)

@@ -11,10 +11,10 @@ import numpy as np
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, describe, is_supported
 from tinyfuse.graph import primitives as p
-from tinyfuse.graph.ir import Atom, Literal
+from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.trace.builder import active, leaked
 from tinyfuse.trace.cells import Question
-from tinyfuse.trace.layouts import has_view, is_contiguous
+from tinyfuse.trace.layouts import has_view, is_contiguous, is_fortran
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 
@@ -187,11 +187,38 @@ def cast(x: Tracer, dtype: np.dtype) -> Tracer:
     return Tracer(active(), cast_atom(x._atom, dtype), x._scalar)
 
 
-def copy(x: Tracer) -> Tracer:
-    """A copy that keeps the memory order: a conversion to the same dtype."""
+def copy(x: Tracer, order: str = "K") -> Tracer:
+    """A copy, in the memory order that is asked for: a conversion to the same dtype."""
+    if order != "K" and x.ndim > 1:
+        return _copy_in_order(x, order)
     copied = result(x, p.cast, dtype=x.dtype)
     copied._scalar = x._scalar
     return copied
+
+
+def _copy_in_order(x: Tracer, order: str) -> Tracer:
+    if order == "F" or (order == "A" and is_fortran(x)):
+        axes = range(x.ndim)[::-1]
+        return transpose(copy(transpose(x, axes), "C"), axes)
+    return fresh(reshape(copy(reshape(x, (x.size,))), x.shape))
+
+
+def in_order(x: Tracer, order: str | None) -> Tracer:
+    """The same elements: x or a view of it where they lie in this order, else a copy of them."""
+    if order == "F":
+        axes = range(x.ndim)[::-1]
+        return transpose(in_c_order(transpose(x, axes)), axes)
+    return in_c_order(x) if order == "C" or (order == "A" and not is_fortran(x)) else x
+
+
+def lying(x: Tracer, order: str, like: Tracer) -> Tracer:
+    """A new array, that numpy has laid out in this order: C or F, or that of another one: A or K.
+
+    The value of the graph may lie otherwise.
+    """
+    if x.ndim > 1 and type(x._value) is Var:
+        active().memory.lie(x._value, order, like)
+    return x
 
 
 def reshape(x: Tracer, shape: Shape, copies: bool = True) -> Tracer:

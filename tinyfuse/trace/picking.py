@@ -20,6 +20,7 @@ from tinyfuse.trace.masking import select_atom
 from tinyfuse.trace.operations import (
     cast,
     copy,
+    lying,
     reshape,
     to_bool,
     traced,
@@ -73,7 +74,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         x = reshape(x, (1,))
     index = in_mode(indices, x.shape[at], mode)
     taken: Tracer = x[(*(slice(None),) * at, index)]  # type: ignore[index]
-    return copy(taken) if not index.shape and type(taken) is Tracer else taken
+    if type(taken) is not Tracer:
+        return taken
+    return lying(taken if index.shape else copy(taken), "C", x)
 
 
 @listed(np.put, method="put")

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOAT32, FLOATING, is_supported
+from tinyfuse.dtypes import FLOAT32, is_supported
 from tinyfuse.errors import UnsupportedDtypeError
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS
 
 # A dtype, or the type of a Python number, which gives way to the dtypes of arrays.
 OperandKind = np.dtype | type
@@ -26,14 +27,11 @@ OPERATIONS: dict[np.ufunc, tuple[str, ...]] = {
     np.frexp: ("frexp_mantissa", "frexp_exponent"),
 }
 
-# Those of scipy.special.
-_SPECIAL = frozenset(row.name for row in SCALAR_OPS.values() if row.computes_in == FLOATING)
-
 
 def operations(ufunc: np.ufunc) -> tuple[str, ...]:
     """The scalar operation of each output of a ufunc of numpy or scipy.special, () if unknown."""
     known = OPERATIONS.get(ufunc, ())
-    if not known and ufunc.__name__ in _SPECIAL and is_special(ufunc):
+    if not known and ufunc.__name__ in SPECIAL_FUNCTIONS and is_special(ufunc):
         return (ufunc.__name__,)
     return known
 

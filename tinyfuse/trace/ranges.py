@@ -26,11 +26,13 @@ from tinyfuse.trace.operations import (
     broadcast,
     broadcast_shape,
     cast,
-    copy,
     insert_axes,
     reshape,
     traced,
     transpose,
+)
+from tinyfuse.trace.operations import (
+    copy as copied,
 )
 from tinyfuse.trace.selection import promoting, where
 from tinyfuse.trace.stand_ins import replace, stand_in_for, stands_in_for
@@ -44,11 +46,6 @@ def _tracer(atom: Atom) -> Tracer:
 def along(extent: int, shape: Shape, axis: int) -> Tracer:
     """The positions along one axis of an array of this shape, of which they are views."""
     return _tracer(positions(extent, shape, axis))
-
-
-def _in_c_order(x: Tracer) -> Tracer:
-    """A new array, that lies in memory as numpy's do."""
-    return reshape(copy(reshape(x, (x.size,))), x.shape) if x.ndim > 1 else copy(x)
 
 
 # -- one axis
@@ -272,10 +269,10 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         for at, x in enumerate(pieces)
     ]
     if sparse:
-        return tuple([_in_c_order(x) for x in shaped] if copy else shaped)
+        return tuple([copied(x, "C") for x in shaped] if copy else shaped)
     shape = broadcast_shape(shaped) if shaped else ()
     full = [broadcast(x, shape) for x in shaped]
-    return tuple([_in_c_order(x) for x in full] if copy else full)
+    return tuple([copied(x, "C") for x in full] if copy else full)
 
 
 class _Grid:

@@ -17,11 +17,15 @@ from tinyfuse.trace.elementwise import COMPOSED_UFUNCS, apply
 from tinyfuse.trace.operations import (
     broadcast_shape,
     cast,
-    copy,
     filled,
+    in_order,
+    lying,
     stretch_atom,
     to_bool,
     traced,
+)
+from tinyfuse.trace.operations import (
+    copy as copied,
 )
 from tinyfuse.trace.promotion import converted_number, resolve
 from tinyfuse.trace.tracer import Tracer
@@ -44,11 +48,10 @@ def astype(
         raise errors.DtypeError(
             f"Cannot cast array data from {x.dtype!r} to {to!r} according to the rule '{casting}'"
         )
-    return cast(x, to) if to != x.dtype or not copy else _copied(x)
-
-
-def _copied(x: Tracer) -> Tracer:
-    return copy(x)
+    if to == x.dtype:
+        return copied(x, order) if copy else in_order(x, order)
+    converted = cast(x, to)
+    return converted if order == "K" else copied(converted, order)
 
 
 if hasattr(np, "astype"):
@@ -197,7 +200,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Tracer:
     x = traced(a)
     digits = operator.index(decimals)
     if x.dtype.kind in "iu" and digits >= 0:
-        rounded = copy(x)
+        rounded = copied(x)
         rounded._scalar = not x.shape
         return rounded
     if digits == 0:
@@ -210,4 +213,4 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Tracer:
             f"Cannot cast ufunc '{there.__name__}' output from {rounded.dtype!r} to {x.dtype!r} "
             "with casting rule 'same_kind'"
         )
-    return cast(rounded, x.dtype)
+    return lying(cast(rounded, x.dtype), "A", x)

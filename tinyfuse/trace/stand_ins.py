@@ -94,6 +94,11 @@ def original_of(value: Any) -> Any:
     return wrapped if found is not None and found[1] is value else value
 
 
+def originals() -> list[Any]:
+    """All that there are stand-ins for."""
+    return [original for original, _ in _STAND_INS.values()]
+
+
 class Numpy(ModuleType):
     """numpy, as traced functions see it."""
 

@@ -174,11 +174,18 @@ class Tracer(Cell):
             words = f"x.{name} changes an array in place, which tinyfuse does not trace"
             _fail(errors.InPlaceWriteError(f"{words}: {_WRITING_METHODS[name]}"), self)
         if not hasattr(np.ndarray, name):
-            raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
-        near = difflib.get_close_matches(name, [n for n in dir(Tracer) if n[0] != "_"], 1, 0.6)
-        hint = f"; the nearest one that is: x.{near[0]}" if near else ""
-        message = f"x.{name} is not among the attributes of an array that tinyfuse traces{hint}"
-        _fail(errors.UnlistedAttributeError(message), self)
+            _fail(errors.UnlistedAttributeError(_no_attribute(self, name)))
+        words = f"x.{name} is not among the attributes of an array that tinyfuse traces"
+        _fail(errors.UnlistedAttributeError(f"{words}, which dir(x) lists"), self)
+
+
+def _no_attribute(tracer: Tracer, name: str) -> str:
+    """numpy's words, and the name that was meant if there is hardly another one."""
+    kind = tracer.dtype.type.__name__ if tracer._scalar else "ndarray"
+    public = [each for each in dir(np.ndarray) if each[0] != "_"]
+    near = difflib.get_close_matches(name, public, 1, 0.75)
+    hint = f". Did you mean: '{near[0]}'?" if near else ""
+    return f"'numpy.{kind}' object has no attribute '{name}'{hint}"
 
 
 # Methods that write into an array, and what to do instead.
