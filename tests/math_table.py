@@ -36,7 +36,8 @@ the last column says: for functions of one float32 2^32 are all. Near the zeros 
 logaddexp2 and gammaln, the units are those of 1.
 
 Times are nanoseconds per element, of {count} elements by one thread, and beside them how many times
-as long numpy takes (for erf, erfc, expit, gamma and gammaln: scipy). Measured on {machine}.
+as long numpy takes (for erf, erfc, expit, gamma and gammaln: scipy). Measured on
+{machine}.
 
 | function | dtype | ns | numpy's time | largest error | of results |
 | --- | --- | ---: | ---: | ---: | ---: |
@@ -88,8 +89,8 @@ def machine() -> str:
     version = find_compiler().identity.rsplit(", '", 1)[-1].split("\\n")[0].strip("')")
     width = vector_bytes(cpu_features())
     return (
-        f"an {processor} with vectors of {width} bytes, by {version}, numpy {np.__version__} and "
-        f"scipy {scipy.__version__}"
+        f"an {processor} with vectors of {width} bytes,\n{version}, "
+        f"numpy {np.__version__} and scipy {scipy.__version__}"
     )
 
 
