@@ -61,7 +61,7 @@ np.kron(x, v), np.kron(v, x), np.kron(x, x[:2]), np.kron(x, 2.0), np.kron(x[:2, 
 np.vander(v), np.vander(v, 5), np.vander(v, 2, increasing=True), np.vander(v, 0), np.vander(v, 1)
 np.vander(v.astype("i1")), np.vander(v > 0)
 np.cross(v, w), np.cross(x[:, :3], v), np.cross(x[:, 1:], x[:, :3]), np.cross(x, x[::-1], axis=0)
-np.cross(x, w[:, None], axisa=0, axisb=0, axisc=0)
+np.cross(x, w[:, None], axisa=0, axisb=0, axisc=0), np.cross(v[:2], w[1:]), np.cross(x[:, :2], w)
 np.apply_along_axis(lambda r: r - r.max(), 0, x), np.apply_along_axis(np.sum, 1, x)
 np.apply_along_axis(lambda r, k: r[:2] * k, 1, x, 3), np.apply_along_axis(np.diag, -1, x)
 np.apply_over_axes(np.max, x, [0, 1]), np.apply_over_axes(np.sum, x[None], (0, -1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,19 @@ import numpy as np
 from tinyfuse.graph.ir import Eqn
 from tinyfuse.graph.numerics import NumpyNumerics
 from tinyfuse.graph.orders import Steps
+from tinyfuse.graph.scalar_ops import SCALAR_OPS
 
 
 class CompactNumerics(NumpyNumerics):
-    """Sums and products over copies in C order, as `Program.compact` has them in its source."""
+    """Sums, products and approximated functions of copies in C order.
+
+    `Program.compact` has them in its source.
+    """
+
+    def scalar(self, op_name: str, operands: Sequence[Any], dtype: np.dtype) -> Any:
+        if SCALAR_OPS[op_name].exact:
+            return super().scalar(op_name, operands, dtype)
+        return super().scalar(op_name, [_compact(x) for x in operands], dtype)
 
     def reduce(self, eqn: Eqn, x: Any, steps: Steps) -> Any:
         return super().reduce(eqn, _compact(x), steps)

@@ -54,15 +54,21 @@ def unary(scope: Scope) -> Expression:
     name = scope.choices.choose(ufuncs_of(scope.values[x].dtype))
     if name in UNARY_OPERATORS and scope.choices.below(2):
         return operator(UNARY_OPERATORS[name], x)
-    return call(f"np.{name}({{0}})", x)
+    return call(f"np.{name}({{0}})", x, by_layout=is_approximated(name))
+
+
+def is_approximated(name: str) -> bool:
+    """Whether numpy has loops for a ufunc that differ in last bits, by the direction in memory."""
+    return not SCALAR_OPS[name].exact
 
 
 def _binary(scope: Scope, name: str, x: str, *y: str, second: str = "{1}") -> Expression:
     """`second` is the text of the second operand, for literals."""
     if name in BINARY_OPERATORS and scope.choices.below(4):
         scope.raise_to_power(BINARY_OPERATORS[name], x)
-        return operator(f"{{0}} {BINARY_OPERATORS[name]} {second}", x, *y)
-    return call(f"np.{name}({{0}}, {second})", x, *y)
+        text = f"{{0}} {BINARY_OPERATORS[name]} {second}"
+        return operator(text, x, *y, by_layout=is_approximated(name))
+    return call(f"np.{name}({{0}}, {second})", x, *y, by_layout=is_approximated(name))
 
 
 def arithmetic(scope: Scope) -> Expression:
@@ -89,9 +95,9 @@ def with_literal(scope: Scope) -> Expression:
     literal = scope.choices.choose(LITERALS)
     if scope.choices.chance(1, 4):
         scope.raise_to_power(BINARY_OPERATORS[name], x)
-        return operator(
-            f"{literal if literal[0] != '-' else f'({literal})'} {BINARY_OPERATORS[name]} {{0}}", x
-        )
+        first = literal if literal[0] != "-" else f"({literal})"
+        text = f"{first} {BINARY_OPERATORS[name]} {{0}}"
+        return operator(text, x, by_layout=is_approximated(name))
     return _binary(scope, name, x, second=literal)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse.dtypes import FLOAT32, FLOAT64, SUPPORTED, is_supported
+from tinyfuse.testing import composed_constructs as composed_of
 from tinyfuse.testing import elementwise_constructs as elementwise
 from tinyfuse.testing import index_constructs as indexed
 from tinyfuse.testing import shaped_constructs as shaped
@@ -95,6 +96,13 @@ EFFECTS: dict[Construct, int] = {
     indexed.causal: 1,
     indexed.one_hot: 1,
     indexed.listed: 2,
+    composed_of.skipping_nan: 2,
+    composed_of.special_values: 2,
+    composed_of.rearranged: 4,
+    composed_of.combined: 3,
+    composed_of.put: 4,
+    composed_of.accumulate_at: 2,
+    composed_of.write_what_is_masked: 2,
 }
 
 

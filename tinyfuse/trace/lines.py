@@ -14,7 +14,17 @@ from tinyfuse.trace.axes import axis_tuple, normalize_axis_index
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.joining import concatenate_, diff, ravel
 from tinyfuse.trace.known import known_value
-from tinyfuse.trace.operations import broadcast, cast, copy, filled, reshape, slice_axis, transpose
+from tinyfuse.trace.operations import (
+    broadcast,
+    cast,
+    copy,
+    filled,
+    fresh,
+    lying,
+    reshape,
+    slice_axis,
+    transpose,
+)
 from tinyfuse.trace.picking import as_tracer, take
 from tinyfuse.trace.tracer import Tracer
 
@@ -115,7 +125,7 @@ def _slope(x: Tracer, axis: int, step: Any, order: int) -> Tracer:
     to = x.dtype if x.dtype.kind == "f" else FLOAT64
     joined = concatenate_([cast(as_tracer(part), to) for part in slopes])
     inverse = [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)]
-    return transpose(joined, inverse)
+    return lying(fresh(transpose(joined, inverse)), "K", x)
 
 
 def _beside(steps: Any, rows: Any) -> Any:
@@ -231,7 +241,7 @@ def interp(
     found = np.where(at < places[0], low, np.where(at > places[-1], high, found))  # type: ignore
     result: Any = np.where(np.isnan(at), at, found)
     result._scalar = not result.shape
-    return result
+    return lying(result, "C", at)
 
 
 def _require_points(places: Tracer, values: Tracer) -> None:
