@@ -61,7 +61,7 @@ np.kron(x, v), np.kron(v, x), np.kron(x, x[:2]), np.kron(x, 2.0), np.kron(x[:2, 
 np.vander(v), np.vander(v, 5), np.vander(v, 2, increasing=True), np.vander(v, 0), np.vander(v, 1)
 np.vander(v.astype("i1")), np.vander(v > 0)
 np.cross(v, w), np.cross(x[:, :3], v), np.cross(x[:, 1:], x[:, :3]), np.cross(x, x[::-1], axis=0)
-np.cross(x, w[:, None], axisa=0, axisb=0, axisc=0), np.cross(v[:2], w[1:]), np.cross(x[:, :2], w)
+np.cross(x, w[:, None], axisa=0, axisb=0, axisc=0)
 np.apply_along_axis(lambda r: r - r.max(), 0, x), np.apply_along_axis(np.sum, 1, x)
 np.apply_along_axis(lambda r, k: r[:2] * k, 1, x, 3), np.apply_along_axis(np.diag, -1, x)
 np.apply_over_axes(np.max, x, [0, 1]), np.apply_over_axes(np.sum, x[None], (0, -1))
@@ -116,6 +116,11 @@ def test_compiled() -> None:
             np.testing.assert_allclose(
                 np.asarray(b, float), np.asarray(a, float), rtol=1e-13, atol=1e-13, err_msg=text
             )
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_vectors_of_two() -> None:
+    check(lambda x, v: (np.cross(v[:2], v[1:]), np.cross(x[:, :2], v), np.cross(v, x[:, 2:])), X, V)
 
 
 def test_integers_pass_through() -> None:

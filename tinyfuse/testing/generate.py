@@ -333,6 +333,8 @@ def _ran(scope: Scope, expression: Expression, target: str) -> _Run | None:
             return None
         scope.values[target] = value
         return _Run(Statement(target, expression), read, written)
+    if not all(_admitted(value, scope.largest) for value in written):
+        return None
     after = perform(expression, scope.values, target)
     if not all(_admitted(after[name], scope.largest) for name in after):
         return None

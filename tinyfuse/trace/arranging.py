@@ -168,6 +168,8 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Tracer:  # noqa: 
         raise errors.InvalidArgumentError("x must be a one-dimensional array or sequence.")
     base = cast(base, np.promote_types(base.dtype, np.int64))
     count = base.size if N is None else operator.index(N)
+    if count < 0:
+        raise errors.InvalidArgumentError("negative dimensions are not allowed")
     ones = filled(base.shape, base.dtype.type(1))
     powers: list[Any] = list(
         itertools.accumulate([ones, *[base] * (count - 1)], lambda a, b: b if a is ones else a * b)

@@ -57,17 +57,17 @@ def _end(value: Any, x: Tracer) -> Tracer:
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     values = as_tracer(y)
     at = normalize_axis_index(axis, values.ndim)
-    width = dx if x is None else _widths(as_tracer(x), values, at)
+    width = dx if x is None else _widths(as_tracer(x), values, axis)
     extent = max(values.shape[at] - 1, 0)
     later, earlier = slice_axis(values, at, 1, extent), slice_axis(values, at, 0, extent)
-    return (width * (later + earlier) / 2.0).sum(at)  # type: ignore[operator]
+    return (width * (later + earlier) / 2.0).sum(axis)  # type: ignore[operator]
 
 
 def _widths(x: Tracer, y: Tracer, axis: int) -> Tracer:
     if x.ndim != 1:
         return diff(x, axis=axis)
-    widths = diff(x)
-    return reshape(widths, tuple([widths.size if at == axis else 1 for at in range(y.ndim)]))
+    widths, along = diff(x), normalize_axis_index(axis, y.ndim)
+    return reshape(widths, tuple([widths.size if at == along else 1 for at in range(y.ndim)]))
 
 
 @listed(np.gradient)

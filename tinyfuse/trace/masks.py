@@ -164,7 +164,7 @@ def masked(x: Tracer, key: Key) -> Masked:
 
 def set_masked(target: Tracer, key: Key, value: Any) -> None:
     mask = _mask_of(key)
-    part = basic_part(target, key)
+    part = target if key.is_whole else target[(*key.basic, ...)]  # type: ignore[index]
     chosen = Masked(part, mask.values._atom, mask.at)
     if type(value) is Masked:
         _require_same_mask(chosen, value)

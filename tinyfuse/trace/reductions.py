@@ -137,6 +137,8 @@ def _extreme(
 def _with_initial(
     op: str, ufunc: np.ufunc, x: Tracer, axes: tuple[int, ...], keepdims: bool, initial: Any
 ) -> Tracer:
+    if type(initial) in (int, float, bool):
+        initial = np.full((), initial, x.dtype)[()]
     start = cast(traced(initial), x.dtype)
     if all(x.shape[at] for at in axes):
         reduced = reduce(op, x, axes, x.dtype, keepdims) if axes else x
