@@ -251,6 +251,7 @@ REMEDY = (
         (lambda x, m: len(x[m]), "len(x[mask]) is np.count_nonzero(mask)"),
         (lambda x, m: list(x[m]), "a loop over x[mask]"),
         (lambda x, m: x[m][0], "x[mask][...]"),
+        (lambda x, m: x[m].__setitem__(0, 1), "x[mask][...] = value, which writes into a copy"),
         (lambda x, m: x[m] + x[~m], "x[mask] meets what another mask has chosen"),
         (lambda x, m: x[m] + x[0, 0], "np.add of x[mask] and an array of shape (4,)"),
         (lambda x, m: np.sort(x[m]), "np.sort of x[mask]"),

@@ -28,6 +28,7 @@ np.take(n, np.zeros(0))
 np.take(zero, 0, axis=-2)
 np.put(x, n.astype(np.uint64), 1)
 np.choose(n.astype(np.uint64), [n, n, n])
+np.put(n[:0], n, 1)
 np.putmask(n, b, x[0, :3])
 np.place(n, b, x[0])
 np.copyto(n[:0], 1, where=b)
@@ -80,7 +81,7 @@ np.squeeze(zero, axis=0), np.squeeze(zero, axis=-1), np.squeeze(x[:1], axis=(0,)
 np.clip(n[:1], 0, 1, out=np.zeros(3, int)), np.clip(n, 0, 1, out=np.zeros((2, 3), int))
 np.trapezoid(x[:, :3], x[None, :, :3], axis=-2), np.trapezoid(x, n, axis=-2)
 np.ravel_multi_index((n[:0], n[0] + 9), (3, 4)), np.choose(n[:0] + 7, [n[0], n[1]])
-b.__setitem__(0, n[:1]), b.__setitem__(1, x[:1, :1]), b.__setitem__(n[0], n[2:]), b
+b.__setitem__(0, n[:1]), b.__setitem__(1, x[:1, :1]), b.__setitem__(n[0], n[2:]), b.fill(n[:1]), b
 np.putmask(x, x > 0, n), np.putmask(n, b, 2.5), np.putmask(n, b, [7.5]), np.place(n, b, 1.5), n
 np.putmask(x, x < 0, np.float32(3)), np.put(n, 0, 2.5), n, x
 np.fill_diagonal(x[None, None, :1, :1], 5), np.fill_diagonal(x[:3, :3], n), x

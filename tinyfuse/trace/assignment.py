@@ -175,7 +175,7 @@ def put_everywhere(target: Tracer, atom: Atom, mask: Any = True) -> None:
 def fill(x: Tracer, value: Any) -> None:
     if x._scalar:
         return  # numpy's scalars have the method, and stay as they are
-    if np.ndim(value):
+    if np.ndim(value) and not (x.dtype == BOOL and np.size(value) == 1):
         raise errors.InvalidArgumentError("setting an array element with a sequence.")
     require_writable(x)
     put_everywhere(x, assigned_atom(value, x.dtype, (), one=True))

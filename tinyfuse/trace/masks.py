@@ -106,6 +106,10 @@ class Masked(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
     def __getitem__(self, index: Any) -> Any:
         return operate(_part, self, index)
 
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        operate(refuse, "x[mask][...] = value, which writes into a copy")
+        raise AssertionError
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return operate(_call_ufunc, ufunc, method, inputs, kwargs)
 

@@ -89,6 +89,8 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     target = _writable(a, "np.put")
     index = in_mode(ind, target.size, mode, "safe")
     index = reshape(index, (index.size,))
+    if index.size and not target.size:
+        raise errors.IndexingError("cannot replace elements of an empty array")
     values = assigned_value(v, target.dtype)
     flat = _flat(target)
     if index.size and values.size:
