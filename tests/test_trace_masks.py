@@ -55,6 +55,10 @@ def beside_rows(x: Any, m: Any, v: Any, rows: Any, pairs: Any) -> Any:
     x[:, pairs[0]] -= v[0, :1]
     x[..., m[0, 0]] += v[:, :, :1]
     x[x > 90] += v[0, 0, :1]
+    x[rows] = v[None, :1]
+    x[:, pairs[0]] = v[:, 1:2]
+    x[..., m[0, 0]] = v[:, :, 2:3]
+    x[1, pairs[1]] = v[0, :1, :1]
     return x, (x[pairs] - v[0, :1]).max(axis=0), (v[:1] * x[rows]).sum(axis=0)
 
 
