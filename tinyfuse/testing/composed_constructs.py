@@ -25,7 +25,7 @@ def skipping_nan(scope: Scope) -> Expression:
         options.append(", keepdims=True")
     if name in ("var", "std") and scope.choices.chance(1, 3):
         options.append(", ddof=1")
-    return call(f"np.nan{name}({{0}}{''.join(options)})", x, by_layout=True)
+    return call(f"np.nan{name}({{0}}{''.join(options)})", x, by_layout="C")
 
 
 def special_values(scope: Scope) -> Expression:
@@ -38,8 +38,8 @@ def special_values(scope: Scope) -> Expression:
         call("np.isclose({0}, {1}, atol=1, equal_nan=True)", x, y),
         operator("np.isposinf({0}) | np.isneginf({0})", x),
         call("np.fix({0})", x),
-        call("np.sinc({0})", x, by_layout=True),
-        call("np.angle({0})", x, by_layout=True),
+        call("np.sinc({0})", x, by_layout="ascending"),
+        call("np.angle({0})", x, by_layout="ascending"),
     )
     return scope.choices.choose(forms)
 
@@ -82,11 +82,11 @@ def combined(scope: Scope) -> Expression:
         call("np.kron({0}, {1})", x, y),
         call("np.cross({0}, {1})", x, z),
         call(f"np.gradient({{0}}, axis={axis})", x),
-        call(f"np.trapezoid({{0}}, axis={axis})", x, by_layout=True),
+        call(f"np.trapezoid({{0}}, axis={axis})", x, by_layout="C"),
         call("np.interp({0}, [-1.0, 0.5, 2.0], [3.0, -np.inf, 1.0])", x),
         call("np.polyval([2, -1, 0.5], {0})", x),
-        call(f"np.average({{0}}, axis={axis})", x, by_layout=True),
-        call(f"np.linalg.norm({{0}}, 1, axis={axis})", x, by_layout=True),
+        call(f"np.average({{0}}, axis={axis})", x, by_layout="C"),
+        call(f"np.linalg.norm({{0}}, 1, axis={axis})", x, by_layout="C"),
         call(f"np.apply_along_axis(lambda r: r[::-1] + r, {axis}, {{0}})", x),
     )
     return scope.choices.choose(forms)

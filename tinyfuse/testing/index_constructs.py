@@ -101,7 +101,7 @@ def scatter(scope: Scope) -> Expression:
     place, ids = _indexed(scope, y)
     text, operands = value(scope, part(scope, place, y, *ids), 1 + len(ids))
     symbol = scope.choices.choose(("=", "=", "+=", "-=", "*="))
-    return effect(f"{place} {symbol} {text}", y, *ids, *operands, by_layout=True)
+    return effect(f"{place} {symbol} {text}", y, *ids, *operands, by_layout="C")
 
 
 def scatter_at(scope: Scope) -> Expression:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tinyfuse.testing.elementwise_constructs import is_approximated, ufuncs_of
+from tinyfuse.testing.elementwise_constructs import order_of, ufuncs_of
 from tinyfuse.testing.memory import share_memory
 from tinyfuse.testing.program import Expression, effect, method, quietly
 from tinyfuse.testing.scope import Array, NotApplicable, Scope
@@ -110,7 +110,16 @@ def augment(scope: Scope) -> Expression:
     scope.raise_to_power(symbol, y)
     if symbol == "**":
         _approximate(scope, np.power, scope.values[y])
-    return effect(f"{{0}} {symbol}= {text}", y, *operands, by_layout=symbol == "**")
+    return effect(
+        f"{{0}} {symbol}= {text}",
+        y,
+        *operands,
+        by_layout=order_of("power") if symbol == "**" else "",
+    )
+
+
+def _order_of(symbol: str) -> str:
+    return order_of("power") if symbol == "**" else ""
 
 
 def _approximate(scope: Scope, ufunc: np.ufunc, *places: np.ndarray | np.generic) -> None:
@@ -120,7 +129,7 @@ def _approximate(scope: Scope, ufunc: np.ufunc, *places: np.ndarray | np.generic
     written, but not one that is read only: so the last bits depend on what `out` is.
     """
     descending = any(stride < 0 for place in places for stride in place.strides)
-    if descending and is_approximated(ufunc.__name__):
+    if descending and order_of(ufunc.__name__):
         scope.compose()
 
 
@@ -138,7 +147,12 @@ def augment_part(scope: Scope) -> Expression:
     symbol = scope.choices.choose(("+", "-", "*", *AUGMENTED))
     if symbol == "**":
         _approximate(scope, np.power, chosen)
-    return effect(f"{place} {symbol}= {text}", y, *operands, by_layout=symbol == "**")
+    return effect(
+        f"{place} {symbol}= {text}",
+        y,
+        *operands,
+        by_layout=order_of("power") if symbol == "**" else "",
+    )
 
 
 _ON_ITSELF = (
@@ -185,7 +199,7 @@ def output(scope: Scope) -> Expression:
             raise NotApplicable  # numpy puts what the mask leaves alone through the dtype of made
     casting = ', casting="unsafe"' if scope.choices.chance(1, 4) else ""
     text = f"np.{function}({holes}, out={place}{where}{casting})"
-    return effect(text, y, *operands, *masks, by_layout=is_approximated(function))
+    return effect(text, y, *operands, *masks, by_layout=order_of(function))
 
 
 def reduced_output(scope: Scope) -> Expression:
@@ -197,7 +211,7 @@ def reduced_output(scope: Scope) -> Expression:
     name = scope.choices.choose(("max", "sum", "min", "prod"))
     if name in ("max", "min") and not np.can_cast(scope.values[x].dtype, scope.values[y].dtype):
         raise NotApplicable  # numpy puts the first element, and it alone, through the dtype of y
-    return effect(f"np.{name}({{1}}, axis={axis}, out={{0}})", y, x, by_layout=True)
+    return effect(f"np.{name}({{1}}, axis={axis}, out={{0}})", y, x, by_layout="C")
 
 
 def copyto(scope: Scope) -> Expression:

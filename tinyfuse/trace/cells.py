@@ -108,6 +108,8 @@ def write(cell: Cell, atom: Atom, words: str = READ_ONLY) -> None:
         values.append(_put(builder, view, values[-1]))
     for each, value in zip(path, values, strict=True):
         _name_after(value, each._value)
+        if type(value) is Var and len(value.shape) > 1:
+            builder.memory.stay(value, each)
         each._value, each._version = value, builder.writes
     if root._written is None:
         root._written = words + builder.place()
