@@ -189,7 +189,7 @@ def test_effects_in_the_source_of_a_program():
             ("a", operator("{0} + 1", "x")),
             ("b", method("{0}[1:]", "x")),
             ("", effect("{0}[...] = 7", "x")),
-            ("c", operator("{0} * {1}.sum()", "a", "b", by_layout=True)),
+            ("c", operator("{0} * {1}.sum()", "a", "b", by_layout="C")),
             ("d", operator("{0} + 1", "c")),
             ("", effect("{0} += {1}[1:]", "b", "d")),
         ),

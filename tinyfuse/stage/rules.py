@@ -73,10 +73,19 @@ def _concat(builder: Builder, eqn: Eqn) -> None:
             within = (*indices[:axis], indices[axis] - start, *indices[axis + 1 :])
             parts.append((end, builder.element(atom, within)))
         start = end
-    body = parts.pop()[1]
-    for end, element in reversed(parts):
-        body = select(IndexTest(indices[axis], None, end), element, body)
-    builder.define(eqn.output, axes, body)
+    builder.define(eqn.output, axes, _part_at(indices[axis], parts))
+
+
+def _part_at(index: Affine, parts: Sequence[tuple[int, Expr]]) -> Expr:
+    """The one of several elements that is at an index; each stands before an end.
+
+    By halves, so that many of them make no deep expression.
+    """
+    if len(parts) == 1:
+        return parts[0][1]
+    middle = len(parts) // 2
+    test = IndexTest(index, None, parts[middle - 1][0])
+    return select(test, _part_at(index, parts[:middle]), _part_at(index, parts[middle:]))
 
 
 def _iota(builder: Builder, eqn: Eqn) -> None:

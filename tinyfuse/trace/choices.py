@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL
+from tinyfuse.graph.ir import Literal
 from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.arrays import assigned_value
 from tinyfuse.trace.builder import active
@@ -23,10 +24,12 @@ from tinyfuse.trace.operations import (
     copy,
     lying,
     reshape,
+    size_of,
     stretch_atom,
     traced,
 )
 from tinyfuse.trace.picking import as_tracer, in_mode
+from tinyfuse.trace.promotion import converted_number
 from tinyfuse.trace.selection import promoting, where
 from tinyfuse.trace.tracer import Tracer
 
@@ -38,11 +41,11 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tracer
     arrays = [as_tracer(each) for each in choices]
     if not arrays:
         raise errors.InvalidArgumentError("need at least one array to choose from")
-    index = in_mode(a, len(arrays), mode)
-    if mode == "raise":
-        _require_choices(index, len(arrays))
+    index = in_mode(a, len(arrays), mode, "safe")
     to = np.result_type(*[each.dtype for each in arrays])
     shape = broadcast_shape([index, *arrays])
+    if mode == "raise" and size_of(shape):
+        _require_choices(index, len(arrays))
     chosen = cast(arrays[-1], to)._atom
     for at in range(len(arrays) - 2, -1, -1):
         here = apply(np.equal, (index, at))
@@ -78,10 +81,17 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tracer:
                 f"invalid entry {at} in condlist: should be boolean ndarray"
             )
     shape = broadcast_shape([*tests, *[traced(each) for each in choices]])
-    chosen = _as(default, to)
+    chosen = _everywhere(default, to)
     for test, choice in zip(tests[::-1], choices[::-1], strict=True):
         chosen = where(test, _as(choice, to), chosen)
     return lying(Tracer(active(), stretch_atom(chosen._atom, shape)), "C", chosen)
+
+
+def _everywhere(value: Any, dtype: np.dtype) -> Tracer:
+    """The default as numpy fills an array with it: a number wraps around where it does not fit."""
+    if type(value) in (int, float, bool):
+        return Tracer(active(), Literal(converted_number(value, dtype)))
+    return cast(traced(value), dtype)
 
 
 def _as(value: Any, dtype: np.dtype) -> Tracer:
@@ -129,11 +139,12 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         raise errors.InvalidArgumentError(
             f"parameter multi_index must be a sequence of length {len(extents)}"
         )
+    shape = np.broadcast_shapes(*[as_tracer(part).shape for part in parts])
     flat: Any = None
     triples = list(zip(parts, extents, modes, strict=True))
     for part, extent, each in triples if order == "C" else triples[::-1]:
         index = in_mode(part, extent, each)
-        if each == "raise":
+        if each == "raise" and size_of(shape):
             _require_coordinates(index, extent)
         flat = index if flat is None else apply(np.add, (apply(np.multiply, (flat, extent)), index))
     result: Tracer = flat

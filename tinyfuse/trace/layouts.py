@@ -118,6 +118,10 @@ class Layouts:
         else:
             self._known[new] = contiguous(new) if order == "C" else _packed(new, _ascending(new))
 
+    def stay(self, new: Var, cell: Any) -> None:
+        """Note that these are the elements of an array that has been written: where it lies."""
+        self._alike[new] = "=", Origin.of(cell)
+
     def convert(self, operand: Atom, converted: Atom) -> None:
         """Note that numpy converts an operand piece by piece: its own layout counts."""
         self._converted[converted] = operand
@@ -175,6 +179,8 @@ def _ascending(value: Any) -> Sequence[int]:
 
 def _of_copy(new: Atom, order: str, origin: Origin, strides: Strides) -> Strides:
     """The strides of a new array that lies like another one, if it has as many axes."""
+    if order == "=":
+        return strides
     if len(new.shape) != len(origin.shape):
         return contiguous(new)
     if order == "K":
