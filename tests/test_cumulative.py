@@ -164,6 +164,21 @@ def test_graphs_print_operation_and_axis() -> None:
     assert "cumulative_maximum: float32[5, 7] = cumulative[op=maximum axis=0] rows" in str(graph)
 
 
+@pytest.mark.parametrize(
+    ("op", "axis", "message"),
+    [
+        ("add", 2, "cumulative: axis 2 of float32[5, 7]"),
+        ("exp", 0, "cumulative: there is no ufunc exp of two operands"),
+        ("wrap_index", 0, "cumulative: there is no ufunc wrap_index of two operands"),
+        ("less", 0, "cumulative: less of float32 gives another dtype"),
+    ],
+)
+def test_what_is_not_cumulative(op: str, axis: int, message: str) -> None:
+    build = GraphBuilder("f")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        build.apply(p.cumulative, build.input("x", 5, 7), op=op, axis=axis)
+
+
 def test_along_one_element_nothing_is_computed() -> None:
     build = GraphBuilder("one")
     x = build.input("x", 5, 1)

@@ -242,6 +242,26 @@ def test_graphs_print_the_axis() -> None:
     assert "order: int64[5, 7] = argsort[axis=0] x" in text
 
 
+@pytest.mark.parametrize(
+    ("primitive", "shape", "params", "message"),
+    [
+        (p.sort, (2, 3), {"axis": 2, "kind": "stable"}, "sort: axis 2 of float32[2, 3]"),
+        (p.argsort, (), {"axis": 0, "kind": "stable"}, "argsort: axis 0 of float32[]"),
+        (p.sort, (3,), {"axis": 0, "kind": "bubble"}, "sort: there is no kind bubble"),
+        (
+            p.argsort,
+            (1 << 32,),
+            {"axis": 0, "kind": "stable"},
+            "argsort: float32[4294967296] has too many elements along an axis",
+        ),
+    ],
+)
+def test_what_is_no_sort(primitive: Any, shape: Any, params: Any, message: str) -> None:
+    build = GraphBuilder("f")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        build.apply(primitive, build.input("x", *shape), **params)
+
+
 def test_what_is_sorted_stays() -> None:
     build = GraphBuilder("twice")
     x, y = build.input("x", 5, 7), build.input("y", 5, 1)

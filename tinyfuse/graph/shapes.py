@@ -19,6 +19,8 @@ Shape = tuple[int, ...]
 Type = tuple[Shape, np.dtype]
 
 CONTRACT_FUNCTIONS = ("matmul", "dot", "einsum")
+# A position and an element of at most four bytes are one integer while they are sorted.
+MOST_POSITIONS = 1 << 32
 SORT_KINDS = ("quicksort", "heapsort", "stable")
 
 
@@ -290,7 +292,10 @@ def _sort(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
 
 
 def _argsort(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
-    return _sorted("argsort", atoms, params).shape, INT64
+    atom = _sorted("argsort", atoms, params)
+    if atom.dtype.itemsize <= 4 and atom.shape[params["axis"]] >= MOST_POSITIONS:
+        raise ValueError(f"argsort: {type_text(atom)} has too many elements along an axis")
+    return atom.shape, INT64
 
 
 def _sorted(name: str, atoms: Sequence[Atom], params: Mapping[str, Any]) -> Atom:

@@ -19,7 +19,3 @@ def work_type(sort: Sort, dtype: np.dtype) -> tuple[np.dtype, int]:
     if sort is Sort.ELEMENTS:
         return np.dtype(f"u{dtype.itemsize}"), 2
     return WIDEST, 1 if dtype.itemsize <= 4 else 4
-
-
-# A row that is not shorter has positions that do not fit into an integer beside a narrow key.
-LONGEST_ROW = 1 << 32

@@ -10,6 +10,7 @@ import numpy as np
 from tinyfuse import errors
 from tinyfuse.dtypes import INT64
 from tinyfuse.graph import primitives as p
+from tinyfuse.graph.shapes import MOST_POSITIONS
 from tinyfuse.trace.axes import normalize_axis_index
 from tinyfuse.trace.cells import require_writable, write
 from tinyfuse.trace.dispatch import as_method, listed
@@ -66,16 +67,12 @@ def argsort(
 
 
 def positions_along(x: Tracer, axis: int, kind: str = "quicksort") -> Tracer:
-    if x.itemsize <= 4 and x.shape[axis] >= _MOST_POSITIONS:
+    if x.itemsize <= 4 and x.shape[axis] >= MOST_POSITIONS:
         raise errors.UnsupportedArgumentError(
             f"np.argsort of {x.shape[axis]} elements of {x.dtype} is not supported: convert them "
             "before, with astype(np.float64)"
         )
     return result(x, p.argsort, axis=axis, kind=kind)
-
-
-# A position and a narrow element are one integer while they are sorted.
-_MOST_POSITIONS = 1 << 32
 
 
 @listed(np.lexsort)
