@@ -121,7 +121,7 @@ class Cast(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Accumulator(Expr):
-    """The value reduced so far, in the body of a stage with reduce axes."""
+    """The value so far: in the body of a stage with reduce axes, or with a scan axis."""
 
     dtype: np.dtype
 
