@@ -20,10 +20,10 @@ typedef struct tf_pool tf_pool;
 typedef int tf_entry(void *const *buffers, void *scratch, const tf_pool *pool);
 
 typedef struct {
+  PyArray_Descr *dtype;
+  size_t bytes;
   int dimensions;
   npy_intp extents[NPY_MAXDIMS];
-  size_t bytes;
-  PyArray_Descr *dtype;
 } array_type;
 
 // The threads of calls that name none.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import random
 import subprocess
 import sys
 import sysconfig
@@ -314,6 +315,79 @@ def test_containers_are_told_apart():
             assert equal(f(other), expected)
         assert equal(f({"a": Y, "b": X}), 0 + Y + X)
     assert f.cache_info().misses == len(others) + 1
+
+
+def random_leaf(generator: random.Random) -> Any:
+    dtype = generator.choice(["f4", "f8", "i4", "i8", "u1", "?"])
+    values = np.arange(6).reshape(2, 3) % 4
+    array = values.astype(generator.choice(["<", "<", "<", ">"]) + dtype)
+    layouts = [array, array, array, array.T, array[:, ::-1], np.asfortranarray(array), array[:1]]
+    leaves = [2.5, -0.0, 3, True, None, "text", array.dtype.type(1), np.array(1, dtype)]
+    return generator.choice([*layouts, *leaves])
+
+
+def random_argument(generator: random.Random, depth: int = 2) -> Any:
+    """A leaf, or a container of some."""
+    if not depth or generator.random() < 0.5:
+        return random_leaf(generator)
+    parts = [random_argument(generator, depth - 1) for _ in range(generator.randint(0, 2))]
+    kinds: list[Callable[[list[Any]], Any]] = [
+        list,
+        tuple,
+        lambda parts: dict(zip("ab", parts, strict=False)),
+        lambda parts: Pair(*parts, *[1] * (2 - len(parts))),
+        lambda parts: Model(parts),
+    ]
+    return generator.choice(kinds)(parts)
+
+
+def shown(value: Any) -> Any:
+    """What can be compared of a value, bit for bit; objects by what is in them."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return type(value), value.shape, value.dtype.str, value.tobytes()
+    if isinstance(value, Model):
+        return Model, shown(value.weight)
+    if isinstance(value, dict):
+        return [(key, shown(part)) for key, part in value.items()]
+    if isinstance(value, (list, tuple)):
+        return type(value), [shown(part) for part in value]
+    return type(value), repr(value)
+
+
+def leaves_of(value: Any) -> list[Any]:
+    if isinstance(value, Model):
+        return leaves_of(value.weight)
+    if isinstance(value, dict):
+        return [leaf for part in value.values() for leaf in leaves_of(part)]
+    if isinstance(value, (list, tuple)):
+        return [leaf for part in value for leaf in leaves_of(part)]
+    return [value]
+
+
+def numbers(x: Any, y: Any = 1.5, *, z: Any = None) -> Any:
+    """Each number by itself, once more and half; what is none as it is."""
+    computed = [
+        leaf * 0.5 + 1 if isinstance(leaf, (np.ndarray, np.generic, float)) else leaf
+        for leaf in leaves_of((x, y, z))
+    ]
+    return computed, {"x": x}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_calls(seed: int):
+    """A few calls many times over, in any order: what one left must not serve another."""
+    generator = random.Random(seed)
+    calls = []
+    for _ in range(24):
+        args = [random_argument(generator) for _ in range(generator.randint(1, 2))]
+        kwargs = {"z": random_argument(generator)} if generator.random() < 0.5 else {}
+        if len(args) == 1 and generator.random() < 0.3:
+            kwargs = {"y": random_argument(generator), **kwargs}
+        calls.append((args, kwargs, shown(numbers(*args, **kwargs))))
+    f = tinyfuse.jit(numbers)
+    for _ in range(200):
+        args, kwargs, expected = generator.choice(calls)
+        assert shown(f(*args, **kwargs)) == expected, (args, kwargs)
 
 
 def test_methods_of_instances_are_direct_calls(slow: list[str]):
