@@ -183,6 +183,8 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "scalar_division.h": [_for_real(real) for real in _FORMATS],
     "scalar_convert.h": [_for_real(real) for real in _FORMATS],
     "math_exponential.h": [_unchanged],
+    "math_logarithm.h": [_unchanged],
+    "math_power.h": [_unchanged],
     "math_trigonometric.h": [_unchanged],
     "math_special.h": [_unchanged],
 }
