@@ -196,7 +196,7 @@ static inline double tf_cosh_and_sinh_double(double x, double *odd) {
   c = __builtin_fma(c, z, 0x1.a01a01ad7f036p-16);
   c = __builtin_fma(c, z, 0x1.6c16c16c14ffcp-10);
   c = __builtin_fma(c, z, 0x1.5555555555558p-5);
-  c = __builtin_fma(c, z, 0x1p-1);
+  c = __builtin_fma(c, z, 0.5);
   double s = 0x1.82b0a023afef2p-33;
   s = __builtin_fma(s, z, 0x1.ae4cd44536f5cp-26);
   s = __builtin_fma(s, z, 0x1.71de4081fc32bp-19);
@@ -210,10 +210,13 @@ static inline double tf_cosh_and_sinh_double(double x, double *odd) {
   double down = tf_from_bits_double(0x7fe0000000000000u - bits) * 0.0625; // 2^-n / 4
   double even = up + down;
   double difference = up - down;
+  double even_low = (up - even) + down;
+  double difference_low = (up - difference) - down;
   double first = __builtin_fma(even, r, difference);
-  double first_low = __builtin_fma(even, r, difference - first);
+  double first_low = __builtin_fma(even, r, difference - first) + difference_low;
   *odd = first + (__builtin_fma(difference, c, even * s) + first_low);
-  return even + __builtin_fma(even, c, __builtin_fma(difference, r, difference * s));
+  double odd_part = __builtin_fma(difference, r, __builtin_fma(difference, s, even_low));
+  return even + __builtin_fma(even, c, odd_part);
 }
 
 // The hyperbolic sine of x.
