@@ -7,11 +7,11 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from tinyfuse.errors import CompilerNotFoundError
+from tinyfuse.records import dataclass
 from tinyfuse.runtime import cache
 
 ON_PATH = ("gcc", "clang", "cc")
