@@ -44,6 +44,9 @@ from tinyfuse.stage.ir import Order, Stage
 # Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
 STACK_LIMIT = 1 << 18
 
+# Operations that lanes may run behind a test.
+LANE_BUDGET = 6
+
 Ranges = Mapping[Axis, Range]
 Leaf = Callable[[Ranges], list[Statement]]
 
@@ -64,6 +67,7 @@ class _Lowering:
         self.storage: dict[Stage, Storage] = {}
         self.reads: dict[Stage, Reads] = {}
         self.attachments: dict[Stage, list[Stage]] = {}
+        self.lanes: set[Stage] = set()  # stages whose last axis is halved to one element
         # An inlined stage names a local, a stored one its buffer.
         self.stored = [s for s in self.stages.stages if not schedule[s].inlined]
         self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
@@ -89,6 +93,8 @@ class _Lowering:
 
     def _read(self) -> None:
         for stage in self.stored:
+            if stage.order is Order.HALVING:
+                self.lanes.add(stage.reads()[0].source)
             self.reads[stage] = reads_of(self.schedule, stage)
             site = self.schedule[stage].compute_at
             if site:
@@ -355,7 +361,9 @@ class _Lowering:
             return self._steps(stage, loop, ranges, bare)
         if loop.kind is LoopKind.UNROLL:
             return [Piece(Range(range_.base + s, 1), s, s + 1) for s in range(range_.extent)]
-        cuts = [] if bare else self._cuts(stage, loop.axis, ranges)
+        cuts = (
+            [] if bare or self._keeps_lanes(stage, loop) else self._cuts(stage, loop.axis, ranges)
+        )
         if range_.base.is_constant:
             name = self.names.fresh(loop.axis.name) if range_.extent > 1 else ""
             start = range_.base.constant
@@ -364,6 +372,17 @@ class _Lowering:
             return choices(range_.base, cuts)
         variable = Axis(self.names.fresh(loop.axis.name), range_.extent)
         return [Piece(Range(range_.base + variable, 1), 0, range_.extent, variable)]
+
+    def _keeps_lanes(self, stage: Stage, loop: Loop) -> bool:
+        """Whether all lanes run where a row ends among them: its last ones stay as they are.
+
+        So lanes are written and read in vectors of one width, which processors forward from one to
+        the other. Only short expressions, as nothing behind a test is named.
+        """
+        if stage not in self.lanes or loop.axis is not stage.axes[-1]:
+            return False
+        bodies = [s.body for s in (stage, *self.reads[stage].inlined) if s.body]
+        return sum(isinstance(node, Op) for body in bodies for node in walk(body)) <= LANE_BUDGET
 
     def _cuts(self, stage: Stage, axis: Axis, ranges: Ranges) -> list[int]:
         """Where along an axis the conditions in the stage's body change."""
