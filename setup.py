@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from setuptools import Extension, find_packages, setup
 
-SOURCES = ("dispatch", "direct_call", "memory")
+SOURCES = ("dispatch", "direct_call", "call", "memory")
 
 setup(
     packages=[*find_packages(include=["tinyfuse", "tinyfuse.*"]), "tinyfuse.runtime_c"],

@@ -7,12 +7,13 @@ double and float64 with __float128, which gcc and its libquadmath have.
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import functools
+import json
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,14 @@ def loops() -> list[Loop]:
 
 
 @functools.cache
+def loops_library(chosen: tuple[Loop, ...], flags: tuple[str, ...] = ()) -> Path:
+    """The shared library of these loops, compiled as kernels are, or with more flags."""
+    return build(library_text(chosen), "mathematics", flags=flags)
+
+
 def functions_library(flags: tuple[str, ...] = ()) -> Path:
-    """The shared library of all functions, compiled as kernels are, or with more flags."""
-    return build(library_text(loops()), "mathematics", flags=flags)
+    """That of all functions."""
+    return loops_library(tuple(loops()), flags)
 
 
 # The checking C
@@ -67,7 +73,7 @@ class _Tolerance(ctypes.Structure):
     _fields_ = (("bound", ctypes.c_double), ("near_zero", ctypes.c_double))
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Report:
     """What a check has found.
 
@@ -293,17 +299,23 @@ def check_samples(name: str, dtype: np.dtype, count: int, seed: int = 0) -> Repo
 
 # Thorough checks
 
+FOUND = Path("build/mathematics.json")  # what they found
 PAIRS = 16_000_000  # of float32
 DOUBLES = 1_000_000  # or pairs of them
 
 
-def thorough_checks() -> list[tuple[str, np.dtype]]:
-    return [(name, dtype) for name in FUNCTIONS for dtype in FLOATING]
+def thorough_checks(step: int) -> list[tuple[str, np.dtype, int]]:
+    return [(name, dtype, step) for name in FUNCTIONS for dtype in FLOATING]
 
 
-def check_thoroughly(what: tuple[str, np.dtype]) -> Report:
-    """Every float32 of a function of one, else millions of samples."""
-    name, dtype = what
-    if dtype == FLOAT64:
-        return check_samples(name, dtype, DOUBLES)
-    return check_every(name) if name in UNARY else check_samples(name, dtype, PAIRS)
+def check_thoroughly(what: tuple[str, np.dtype, int]) -> Report:
+    """Every float32 of a function of one, or one of `step`; else millions of samples, or a part."""
+    name, dtype, step = what
+    if name in UNARY and dtype == FLOAT32:
+        return check_every(name, step)
+    return check_samples(name, dtype, DOUBLES if dtype == FLOAT64 else PAIRS // min(step, 8))
+
+
+def save(reports: Sequence[Report]) -> None:
+    FOUND.parent.mkdir(parents=True, exist_ok=True)
+    FOUND.write_text(json.dumps([dataclasses.asdict(report) for report in reports], indent=1))

@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import threading
 import weakref
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,16 @@ PARAMETERS = {"weight": TABLE, "bias": [np.float32(1), 2.5]}
 FACTOR = 3
 
 Pair = namedtuple("Pair", "first second")
+
+
+class Model:
+    def __init__(self, weight):
+        self.weight = weight
+
+    @tinyfuse.jit
+    def scale(self, x):
+        return x * self.weight
+
 
 needs_extension = pytest.mark.skipif(extension is None, reason="the extension is not in use")
 
@@ -119,6 +129,14 @@ DIRECT: dict[str, tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = 
     "parts of a captured dictionary": (lambda x: x * PARAMETERS["weight"], (X,), {}),
     "a captured number": (lambda x: x * FACTOR + WEIGHT, (X,), {}),
     "a helper": (helper, (X,), {}),
+    "a list of arrays": (lambda p: p[0] + p[1], ([X, Y],), {}),
+    "containers in containers": (
+        lambda p, n: p["a"][0] * p["b"].first + n + p["b"].second,
+        ({"a": (X, 2), "b": Pair(Y, 0.5), "c": None}, 2),
+        {},
+    ),
+    "an object": (lambda m, x: x * m.weight, (Model(TABLE), X), {}),
+    "a container as a keyword": (lambda x, p: x + p["weight"], (X,), {"p": PARAMETERS}),
     "a check": (lambda x, n: x[n], (X, N), {}),
     "integer powers": (lambda n, m: n**m, (N, N), {}),
 }
@@ -141,11 +159,6 @@ def test_a_direct_call_of_a_closure(slow: list[str]):
 def test_a_direct_call_of_arrays_that_no_variable_holds(slow: list[str]):
     calls(lambda x: x + np.array([1, 2, 3, 4.5]), X)
     assert len(slow) == 2
-
-
-class Model:
-    def __init__(self, weight):
-        self.weight = weight
 
 
 MODEL = Model(TABLE)
@@ -176,12 +189,21 @@ def misaligned() -> np.ndarray:
         (lambda x: x + 1, (X[:, ::-1],)),
         (lambda x: x + 1, (X.astype(">f4"),)),
         (lambda x: x + 1, (misaligned(),)),
-        (lambda p: p[0] + p[1], ([X, Y],)),
+        (lambda p: p["x"] + 1, (OrderedDict(x=X),)),
         (lambda x: x.T, (X,)),
         (lambda x: (y := x + 1, y[1:]), (X,)),
         (lambda x: (x + 1, x + 1), (X,)),
     ],
-    ids=["F order", "reversed", "swapped", "misaligned", "list", "view", "view of a sum", "twice"],
+    ids=[
+        "F order",
+        "reversed",
+        "swapped",
+        "misaligned",
+        "ordered",
+        "view",
+        "view of a sum",
+        "twice",
+    ],
 )
 def test_calls_that_are_not_direct(f: Callable[..., Any], args: tuple[Any, ...], slow: list[str]):
     jitted = calls(f, *args)
@@ -275,6 +297,36 @@ def test_keywords_in_any_order(slow: list[str]):
         f(X, x=X, y=X)
     with pytest.raises(TypeError, match="missing a required argument: 'z'"):
         f(X, Y)
+
+
+def test_containers_are_told_apart():
+    f = calls(lambda p: sum(p.values()) if isinstance(p, dict) else sum(p), {"a": X, "b": Y})
+    others = [[X, Y], (X, Y), [X], {"a": X}, {"b": X, "a": Y}, {"a": X, "c": Y}, Pair(X, Y)]
+    others += [
+        OrderedDict(a=X, b=Y),
+        {"a": X, "b": 2.5},
+        {"a": X, "b": 2},
+        {"a": X, "b": X[:, :1]},
+    ]
+    for _ in range(3):
+        for other in others:
+            expected = sum(other.values()) if isinstance(other, dict) else sum(other)
+            assert equal(f(other), expected)
+        assert equal(f({"a": Y, "b": X}), 0 + Y + X)
+    assert f.cache_info().misses == len(others) + 1
+
+
+def test_methods_of_instances_are_direct_calls(slow: list[str]):
+    Model.scale.clear_cache()
+    for turn in range(5):
+        assert equal(Model(TABLE + turn).scale(X), X * (TABLE + np.float32(turn)))
+    assert len(slow) == 2
+    model = Model(TABLE)
+    model.more = 3
+    assert equal(model.scale(X), X * TABLE)
+    model.weight = 2.0
+    assert equal(model.scale(X), X * 2.0)
+    assert Model.scale.cache_info().misses == 3
 
 
 # -- what a program depends on, beside its arguments
@@ -587,6 +639,28 @@ def test_threads_call_and_forget_at_once():
     assert failures == []
 
 
+def test_threads_that_call_when_the_process_ends():
+    code = """
+import atexit, threading
+import numpy as np, tinyfuse
+small, large = np.ones(16), np.ones(1 << 16)
+f = tinyfuse.jit(lambda x: np.exp(x) + 1)
+for x in (small, large) * 3:
+    f(x)
+atexit.register(lambda: print(f(small)[0] == f(large)[0]))
+def call():
+    while True:
+        f(small), f(large)
+for _ in range(4):
+    threading.Thread(target=call, daemon=True).start()
+for _ in range(100):
+    f(large)
+print("end", flush=True)
+"""
+    outcome = run_python(code)
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "end\nTrue\n", "")
+
+
 def test_direct_calls_use_the_threads_of_the_moment():
     code = """
 import os
@@ -639,7 +713,7 @@ def test_jitted_functions_are_called_by_vectorcall():
         {"arguments": ((3, 0, None, None, (), 4, None, ()),)},
         {"arguments": ((1, 0, None, None, (3,), 4, None, ()),)},
         {"arguments": ((1, 0, None, None, (), 6, [], ()),)},
-        {"arguments": 33 * ((1, 0, None, None, (), 4, None, ()),)},
+        {"arguments": 65 * ((1, 0, None, None, (), 4, None, ()),)},
         {"arguments": (5,)},
         {"arguments": None},
         {"operands": (1,)},
@@ -713,7 +787,7 @@ print(tinyfuse.jit(lambda x: x + 1)(1.5))
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "zig"])
-@pytest.mark.parametrize("file", ["dispatch", "direct_call", "memory"])
+@pytest.mark.parametrize("file", ["dispatch", "direct_call", "call", "memory"])
 def test_the_extension_has_no_warnings(compiler: str, file: str, tmp_path: Path):
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
         pytest.skip("Python's headers are not installed")
@@ -745,6 +819,7 @@ def test_the_extension_has_no_warnings(compiler: str, file: str, tmp_path: Path)
 def test_all_of_this_holds_without_the_extension():
     files = [f"tests/test_{name}.py" for name in ("dispatch", "api", "api_cache", "api_inputs")]
     files += [f"tests/test_{name}.py" for name in ("api_results", "api_stages", "trace_capture")]
+    files += ["tests/test_memory_of_calls.py", "tests/test_pickling.py"]
     outcome = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files],
         cwd=ROOT,

@@ -39,6 +39,16 @@ def updated(build: GraphBuilder, x: Var, values: Var, *index: slice) -> Var:
     return build.apply(p.update, x, part, starts=starts, steps=steps)
 
 
+def place(build: GraphBuilder, name: str, *shape: int) -> Var:
+    """Indices of the rows of an array with four of them."""
+    index = build.input(name, *shape, dtype=np.int64)
+    return build.op("wrap_index", index, Literal(np.int64(4)))
+
+
+def scattered(build: GraphBuilder, x: Var, rows: Var, at: Var, op: str = "set") -> Var:
+    return build.apply(p.scatter, x, rows, at, op=op, dtype=x.dtype)
+
+
 def row(build: GraphBuilder, x: Var, at: int) -> Var:
     return build.slice(x, [slice(at, at + 1), slice(None), slice(None)])
 
@@ -195,6 +205,42 @@ def row(build: GraphBuilder, x: Var, at: int) -> Var:
 def test_views_and_casts(make: Make, expected: str) -> None:
     build = GraphBuilder()
     assert simplified(build, make(build, build.input("x", 2, 3, 4))) == expected
+
+
+def scatters(build: GraphBuilder, *outputs: Any) -> list[str]:
+    """What is left of the scatters and gathers."""
+    lines = simplified(build, *outputs).splitlines()
+    return [line for line in lines if "scatter" in line or "gather" in line or "return" in line]
+
+
+def test_what_is_put_at_one_place_is_there() -> None:
+    build = GraphBuilder()
+    x, v, at = build.input("x", 4, 3), build.input("v", 3), place(build, "i")
+    once = scattered(build, x, v, at)
+    assert scatters(build, scattered(build, once, v, at)) == [
+        "set: float32[4, 3] = scatter[op=set] x v wrap_index",
+        "return set",
+    ]
+    rows = build.apply(p.gather, once, at)
+    assert scatters(build, scattered(build, once, rows, at), rows) == [
+        "set: float32[4, 3] = scatter[op=set] x v wrap_index",
+        "return set, v",
+    ]
+    doubled = build.op("add", rows, rows)
+    assert scatters(build, scattered(build, once, doubled, at)) == [
+        "set: float32[4, 3] = scatter[op=set] x add wrap_index",
+        "return set",
+    ]
+
+
+def test_what_is_put_at_several_places_may_be_overwritten() -> None:
+    build = GraphBuilder()
+    x, v, at = build.input("x", 4, 3), build.input("v", 3, 3), place(build, "i", 3)
+    once = scattered(build, x, v, at)
+    rows = build.apply(p.gather, once, at)
+    assert scatters(build, rows)[-1] == "return gather"
+    assert scatters(build, scattered(build, once, rows, at))[-1] == "return set"
+    assert scatters(build, scattered(build, x, build.apply(p.gather, x, at), at)) == ["return x"]
 
 
 def test_equal_equations_are_one() -> None:
@@ -367,12 +413,31 @@ def written_graphs(draw: Any) -> Graph:
     return build.graph(*outputs, arrays[-1])
 
 
+@st.composite
+def scattered_graphs(draw: Any) -> Graph:
+    """Graphs of gathers and scatters at one place and at several."""
+    build = GraphBuilder()
+    arrays = [build.input("x", 4, 3), build.input("y", 4, 3)]
+    places = [place(build, "i"), place(build, "j"), place(build, "k", 3)]
+    taken: list[Var] = []
+    for _ in range(draw(st.integers(1, 12))):
+        x, at = draw(st.sampled_from(arrays)), draw(st.sampled_from(places))
+        fitting = [rows for rows in taken if rows.shape == (*at.shape, 3)]
+        if not fitting or draw(st.booleans()):
+            rows = build.apply(p.gather, x, at)
+            taken += [rows, build.op("multiply", rows, rows)]
+        else:
+            op = draw(st.sampled_from(["set", "set", "set", "add"]))
+            arrays.append(scattered(build, x, draw(st.sampled_from(fitting)), at, op))
+    return build.graph(*taken, *arrays)
+
+
 _ENDS = st.sampled_from([None, 0, 1, 2, 3, -1, -2])
 _STEPS = st.sampled_from([None, 1, 2, 3, -1, -2])
 
 
 @settings(max_examples=300, deadline=None)
-@given(graphs() | written_graphs(), st.integers(0, 100))
+@given(graphs() | written_graphs() | scattered_graphs(), st.integers(0, 100))
 def test_values_stay(graph: Graph, seed: int) -> None:
     random = np.random.default_rng(seed)
     arrays = [random.standard_normal(var.shape).astype(var.dtype) for var in graph.inputs]

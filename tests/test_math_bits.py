@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.math_checking import FUNCTIONS, landmarks, loops, samples
-from tests.math_checking import functions_library as library
+from tests.math_checking import FUNCTIONS, functions_library, landmarks, loops, samples
 from tinyfuse.machine import cpu_features
+from tinyfuse.runtime.build import build
 from tinyfuse.runtime.library import load
 from tinyfuse.runtime.numerics import Loop, library_text
 from tinyfuse.runtime.toolchain import FLAGS, find_compiler
@@ -68,20 +68,22 @@ def assert_same_bits(name: str, flags: tuple[str, ...] = (), path: Path | None =
     for loop in loops_of(name):
         operands = operands_of(loop)
         expected = run(reference(), loop, operands)
-        assert np.array_equal(bits(run(path or library(flags), loop, operands)), bits(expected))
+        assert np.array_equal(
+            bits(run(path or functions_library(flags), loop, operands)), bits(expected)
+        )
 
 
 @functools.cache
 def reference() -> Path:
-    return library()
+    return functions_library()
 
 
 @by_function
-@pytest.mark.parametrize("build", BUILDS)
-def test_optimization_and_width_of_vectors(name: str, build: str) -> None:
-    if build == "AVX512" and "avx512vl" not in cpu_features():
+@pytest.mark.parametrize("level", BUILDS)
+def test_optimization_and_width_of_vectors(name: str, level: str) -> None:
+    if level == "AVX512" and "avx512vl" not in cpu_features():
         pytest.skip("this processor has no AVX-512")
-    assert_same_bits(name, BUILDS[build])
+    assert_same_bits(name, BUILDS[level])
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +92,7 @@ def by_zig() -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CC", shlex.join(ZIG))
         assert find_compiler().kind == "zig"
-        library.cache_clear()
-        return library()
+        return build(library_text(loops()), "mathematics by zig")
 
 
 @needs_zig

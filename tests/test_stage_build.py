@@ -8,6 +8,7 @@ from tests.graphs import GraphBuilder, float32
 from tests.stage_checks import checked_stages
 from tinyfuse.graph.ir import Graph, Literal
 from tinyfuse.stage.build import build_stages
+from tinyfuse.stage.expr import walk
 from tinyfuse.stage.printer import stages_text
 
 
@@ -307,3 +308,13 @@ def test_sources_and_names_are_kept():
     ]
     assert all(stage.sources == (source,) for stage in stages.stages)
     assert [stage.named for stage in stages.inputs] == [True]
+
+
+def test_many_joined_arrays_make_no_deep_expression():
+    g = GraphBuilder("joined")
+    parts = [g.input(f"x{at}", 1 + at % 3) for at in range(100)]
+    stage = checked_stages(g.graph(g.concat(*parts, axis=0))).stages[-1]
+    depths: dict[int, int] = {}
+    for node in walk(stage.body):
+        depths[id(node)] = 1 + max([depths[id(part)] for part in node.parts], default=0)
+    assert depths[id(stage.body)] == 8  # 7 tests, and the element

@@ -118,6 +118,11 @@ def test_compiled() -> None:
             )
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_vectors_of_two() -> None:
+    check(lambda x, v: (np.cross(v[:2], v[1:]), np.cross(x[:, :2], v), np.cross(v, x[:, 2:])), X, V)
+
+
 def test_integers_pass_through() -> None:
     x = np.array([[3, -7], [0, 9]], np.int8)
 

@@ -71,3 +71,33 @@ def test_writes_go_into_views_and_copies_where_numpy_makes_them(made: str) -> No
     for strides in STRIDES.values():
         z: np.ndarray = np.ndarray((3, 3), memory.dtype, memory, 4 * 100, strides)
         check(writing(made), z)
+
+
+WRITTEN = """
+z[[0, 2]] = 1
+z[z > 0] += 1
+z[z > 0] = z[z > 0] * 2
+z[np.argmax(z[0])] = 5
+z *= 2
+z[...] = z[::-1]
+z[::2, 1:] = 3
+z.T[:, :2] -= 1
+np.copyto(z, 1, where=z > 0)
+np.add.at(z, [0, 0], 1)
+np.add(z, 1, out=z)
+z.fill(2)
+np.put(z, [1, 2], 7)
+np.fill_diagonal(z, 0)
+z.reshape(3, 3)[0] = 1
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+def test_what_is_made_of_written_arrays_lies_like_them(write: str) -> None:
+    space: dict[str, Any] = {"np": np}
+    lines = write, "t = z * 1", "t.ravel()[::2] = 8", "return t, z + 0"
+    exec("def f(z):\n" + "".join([f"    {line}\n" for line in lines]), space)
+    memory = np.linspace(-2, 2, 200, dtype=np.float32)
+    for strides in [each for each in STRIDES.values() if 0 not in each and each != (4, 4)]:
+        z: np.ndarray = np.ndarray((3, 3), memory.dtype, memory.copy(), 4 * 100, strides)
+        check(space["f"], z)

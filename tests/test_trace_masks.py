@@ -55,6 +55,10 @@ def beside_rows(x: Any, m: Any, v: Any, rows: Any, pairs: Any) -> Any:
     x[:, pairs[0]] -= v[0, :1]
     x[..., m[0, 0]] += v[:, :, :1]
     x[x > 90] += v[0, 0, :1]
+    x[rows] = v[None, :1]
+    x[:, pairs[0]] = v[:, 1:2]
+    x[..., m[0, 0]] = v[:, :, 2:3]
+    x[1, pairs[1]] = v[0, :1, :1]
     return x, (x[pairs] - v[0, :1]).max(axis=0), (v[:1] * x[rows]).sum(axis=0)
 
 
@@ -251,6 +255,7 @@ REMEDY = (
         (lambda x, m: len(x[m]), "len(x[mask]) is np.count_nonzero(mask)"),
         (lambda x, m: list(x[m]), "a loop over x[mask]"),
         (lambda x, m: x[m][0], "x[mask][...]"),
+        (lambda x, m: x[m].__setitem__(0, 1), "x[mask][...] = value, which writes into a copy"),
         (lambda x, m: x[m] + x[~m], "x[mask] meets what another mask has chosen"),
         (lambda x, m: x[m] + x[0, 0], "np.add of x[mask] and an array of shape (4,)"),
         (lambda x, m: np.sort(x[m]), "np.sort of x[mask]"),

@@ -333,6 +333,19 @@ def test_a_mask_is_read_before_anything_is_written() -> None:
     check(lambda m, v: np.copyto(m, v, where=m), mask[1:], values)
 
 
+def test_a_copy_of_what_is_read_only_can_be_written() -> None:
+    def copied(x: Any) -> Any:
+        stretched = np.broadcast_to(x, (3, *x.shape))
+        flat = stretched.reshape(2, -1, 3)
+        view, other = flat[None], flat[0]
+        x[...] = 7
+        total = other.sum()
+        view[0, 1, total.astype(int) % 2] += 1
+        return flat, view, total
+
+    check(copied, np.arange(8.0).reshape(4, 2))
+
+
 def test_extremes_that_numpy_converts_on_the_way_are_refused() -> None:
     """numpy puts the first element alone through the dtype of `out`."""
     x = np.array([[-3, 2], [258, 5]])

@@ -17,12 +17,12 @@ from tinyfuse.executable import Executable, as_float, as_scalar
 from tinyfuse.graph.ir import Var
 from tinyfuse.parameters import Form, Given, Plan
 from tinyfuse.runtime.library import Entry
-from tinyfuse.signature import BY_VALUE, Static
+from tinyfuse.signature import BY_VALUE, LEAF_KEYS, Static
 from tinyfuse.trace import ArgumentSpec, Captured, Place
 from tinyfuse.trace.captured import Guard, Same, SameParts, SameType, is_constant
-from tinyfuse.tree import LEAF, TreeDef, slots
+from tinyfuse.tree import LEAF, TreeDef, parts_of, slots
 
-MOST_ARGUMENTS = 32  # as in runtime_c/dispatch.c
+MOST_ARGUMENTS = 64  # as in runtime_c/dispatch.c
 MOST_OUTPUTS = 32
 
 # From here on other threads may run Python while a program computes; letting them and getting back
@@ -65,7 +65,7 @@ class Origin(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """An argument, an array from outside, or something else from there that has to be the same.
+    """Something that a call looks at: an argument, a container of some, or something from outside.
 
     value: of an array its dtype, of a numpy scalar its class.
     """
@@ -106,9 +106,10 @@ class Result(NamedTuple):
 
 
 class Direct(NamedTuple):
-    """A call of a program. Its arguments are numbered: positional, keywords, those from outside.
+    """A call of a program.
 
-    operands: which arguments the entry is given, before its outputs.
+    arguments: numbered; the leaves of what is given, arrays from outside, and what has to be as it
+        was. operands: which arguments the entry is given, before its outputs.
     build: makes the result of a list of its leaves; None: the only leaf is the result.
     threads: as an entry takes it. releases: whether other threads may run Python meanwhile.
     """
@@ -129,15 +130,15 @@ class _IndirectError(Exception):
     """Something about a call has to be looked at closely."""
 
 
-def direct(executable: Executable, form: Form, plan: Plan, values: Sequence[Any]) -> Direct | None:
+def direct(executable: Executable, form: Form, plan: Plan, given: Sequence[Any]) -> Direct | None:
     """How to call a program directly with a call of this form; None where that cannot be.
 
-    values: the arguments of one call that the program serves, as `Executable` takes them.
+    given: the arguments of one call that the program serves, in the order of the plan.
     """
     if not _is_simple(executable):
         return None
     try:
-        arguments = _arguments(executable, plan, values)
+        arguments = _arguments(executable, plan, given)
         outputs, results = _outputs(executable, arguments)
     except _IndirectError:
         return None
@@ -168,23 +169,54 @@ def _is_simple(executable: Executable) -> bool:
 # -- arguments
 
 
-def _arguments(executable: Executable, plan: Plan, values: Sequence[Any]) -> tuple[Argument, ...]:
+def _arguments(executable: Executable, plan: Plan, given: Sequence[Any]) -> tuple[Argument, ...]:
     sources = [*plan.positional, *plan.keyword.values()]
-    if len(sources) != len(values):  # something has been taken apart
-        raise _IndirectError
+    checks: list[Argument] = []
+    leaves = [
+        leaf
+        for source, value in zip(sources, given, strict=True)
+        for leaf in _leaves(_origin_of(source), value, checks)
+    ]
     specs = iter(executable.signature.specs)
-    given = [
-        _argument(source, value, None if value is None else next(specs))
-        for source, value in zip(sources, values, strict=True)
+    arguments = [
+        _argument(origin, value, None if value is None else next(specs)) for origin, value in leaves
     ]
     captured = [_captured(found, var) for found, var in executable.captured]
     guarded = [each for guard in executable.guards for each in _guarded(guard)]
-    return (*given, *captured, *guarded)
+    return (*arguments, *captured, *checks, *guarded)
 
 
-def _argument(source: Any, value: Any, spec: ArgumentSpec | None) -> Argument:
+def _origin_of(source: Any) -> Origin:
     given = type(source) is Given
-    origin = Origin(Source.GIVEN, source.position) if given else Origin(Source.HELD, 0, source)
+    return Origin(Source.GIVEN, source.position) if given else Origin(Source.HELD, 0, source)
+
+
+def _leaves(origin: Origin, value: Any, checks: list[Argument]) -> Iterator[tuple[Origin, Any]]:
+    """(origin, value) of all that is no container, in the order in which calls are taken apart."""
+    parts = None if type(value) in LEAF_KEYS else parts_of(value)
+    if parts is None:
+        yield origin, value
+        return
+    kind, _, keys, items = parts
+    checks += _parts_checked(origin, type(value), keys)
+    for at, (key, item) in enumerate(zip(keys, items, strict=True)):
+        step = (True, key) if kind == "object" else (False, at if kind == "namedtuple" else key)
+        yield from _leaves(origin._replace(steps=(*origin.steps, step)), item, checks)
+
+
+def _parts_checked(origin: Origin, cls: Any, keys: tuple[Any, ...]) -> Iterator[Argument]:
+    """That a container is of this class and has these keys."""
+    yield Argument(origin, Kind.OF_TYPE, cls)
+    if cls in (dict, list) or issubclass(cls, tuple):
+        yield Argument(origin, Kind.WITH_KEYS, keys)
+    elif cls.__dictoffset__ and not issubclass(cls, (dict, list)) and not slots(cls):
+        attributes = origin._replace(steps=(*origin.steps, (True, "__dict__")))
+        yield Argument(attributes, Kind.WITH_KEYS, keys)
+    else:
+        raise _IndirectError
+
+
+def _argument(origin: Origin, value: Any, spec: ArgumentSpec | None) -> Argument:
     if spec is None or spec.kind == "static":
         return Argument(origin, *_known(value))
     if spec.kind == "array" and type(value) is np.ndarray:
@@ -228,19 +260,9 @@ def _guarded(guard: Guard) -> Iterator[Argument]:
     elif isinstance(guard, SameType) and type(guard.array) is np.ndarray:
         yield Argument(origin, Kind.ARRAY, guard.array.dtype, guard.array.shape)
     elif isinstance(guard, SameParts):
-        yield Argument(origin, Kind.OF_TYPE, guard.type)
-        yield Argument(_origin_of_parts(origin, guard.type), Kind.WITH_KEYS, guard.keys)
+        yield from _parts_checked(origin, guard.type, guard.keys)
     else:
         raise _IndirectError
-
-
-def _origin_of_parts(origin: Origin, cls: Any) -> Origin:
-    """Where the keys of a container are to be seen."""
-    if cls in (dict, list) or issubclass(cls, tuple):
-        return origin
-    if cls.__dictoffset__ and not issubclass(cls, (dict, list)) and not slots(cls):
-        return origin._replace(steps=(*origin.steps, (True, "__dict__")))
-    raise _IndirectError
 
 
 # By the first word of a path: what it begins in, and after how many words the steps do.

@@ -9,20 +9,25 @@ from tinyfuse.direct import Direct, direct
 from tinyfuse.dispatch import DirectCall, extension
 from tinyfuse.executable import Executable
 from tinyfuse.parameters import Form, Plan
-from tinyfuse.python_call import python_call
 from tinyfuse.runtime.library import drop_scratch
 from tinyfuse.runtime.linking import address
 from tinyfuse.runtime.pool import pool
 
 
 def direct_call(
-    executable: Executable, form: Form, plan: Plan, values: Sequence[Any]
+    executable: Executable, form: Form, plan: Plan, given: Sequence[Any]
 ) -> DirectCall | None:
     """What calls a program directly with arguments like these; None where that cannot be."""
-    described = direct(executable, form, plan, values)
+    described = direct(executable, form, plan, given)
     if described is None:
         return None
-    return python_call(described) if extension is None else _compiled_call(described)
+    return _python_call(described) if extension is None else _compiled_call(described)
+
+
+def _python_call(described: Direct) -> DirectCall:
+    from tinyfuse.python_call import python_call  # only here: most have the extension
+
+    return python_call(described)
 
 
 def _compiled_call(described: Direct) -> DirectCall:

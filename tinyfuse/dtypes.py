@@ -6,6 +6,7 @@ import numpy as np
 
 BOOL = np.dtype(np.bool_)
 INT64 = np.dtype(np.int64)
+UINT64 = np.dtype(np.uint64)
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 

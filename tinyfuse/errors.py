@@ -245,12 +245,12 @@ class ZeroWeightsError(TinyfuseError, ZeroDivisionError):
 class InPlaceWriteError(TinyfuseError, TypeError):
     """A write in place that tinyfuse does not trace.
 
-    Assignments, `x += y`, `out=`, np.copyto and `fill` are traced. What changes an array's shape or
-    flags, and what needs sorting, is not::
+    Assignments, `x += y`, `out=`, np.copyto, `fill` and `sort` are traced. What changes an array's
+    shape or flags, and what numpy leaves half open, is not::
 
         x.shape = (3, 4)             # write x = x.reshape(3, 4)
         x.resize(20)                 # write x = np.concatenate([x, np.zeros(8)])
-        x.sort()                     # sort outside of the traced function
+        x.partition(3)               # write x.sort()
 
     Neither can a traced value be written into an array that tracing does not know, one that comes
     from a function outside numpy::

@@ -11,7 +11,6 @@ when nothing can fail any more.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
 from tinyfuse.graph.primitives import broadcast, reshape, slice_, transpose, windows
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.memory import CONTIGUOUS_AND_ALIGNED
+from tinyfuse.records import dataclass
 from tinyfuse.runtime.library import Entry, scratch
 from tinyfuse.signature import Signature, StaleError, TracedArgumentError
 from tinyfuse.trace import Captured, OutputSpec, Trace

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import FunctionType
@@ -28,6 +27,7 @@ from tinyfuse.errors import (
     without_internal_frames,
 )
 from tinyfuse.parameters import Arguments, Form, Function, Options, Parameters
+from tinyfuse.pickling import plain, reduced
 from tinyfuse.signature import (
     Call,
     Key,
@@ -133,13 +133,16 @@ class JittedFunction(Dispatcher, Leaf):
         entry.used = self._uses
         return self._programs.get(entry.extended(key, args))  # type: ignore[return-value]
 
-    def _call_directly(self, executable: Executable, form: Form, values: Sequence[Any]) -> None:
-        """Let later calls like this one find their program at once, if they are simple enough."""
+    def _call_directly(self, executable: Executable, form: Form, given: Sequence[Any]) -> None:
+        """Let later calls like this one find their program at once, if they are simple enough.
+
+        given: all arguments, in the order of the plan for calls of this form.
+        """
         calls = executable.direct_calls
         if form not in calls:
             from tinyfuse.direct_call import direct_call
 
-            calls[form] = direct_call(executable, form, self._parameters.plan(form), values)
+            calls[form] = direct_call(executable, form, self._parameters.plan(form), given)
         call = calls[form]
         if call is not None and not mode.compiling:
             self._remember(call)
@@ -166,29 +169,12 @@ class JittedFunction(Dispatcher, Leaf):
         return self
 
     def __reduce_ex__(self, protocol: Any) -> str | tuple[Any, ...]:
-        """As functions are pickled: by name. Where that does not lead here: the function in it."""
-        made = (self._parameters.static, self._options, self._maxsize)
-        if _found(self.__module__, self.__qualname__) is not self:
-            return remade, (self.__wrapped__, *made)
-        plain = self._plain if self.__module__ == "__main__" and protocol >= 4 else None
-        return self.__qualname__ if plain is None else (remade, (plain, *made))
+        options = (self._parameters.static, self._options, self._maxsize)
+        return reduced(self, protocol, options)
 
     @functools.cached_property
     def _plain(self) -> FunctionType | None:
-        """The function under a name by which it can be found, which its own is not any more.
-
-        What pickles functions of the main module by value (cloudpickle) does so with this one.
-        """
-        function = self.__wrapped__
-        if not isinstance(function, FunctionType):
-            return None
-        code, variables, closure = function.__code__, function.__globals__, function.__closure__
-        plain = FunctionType(code, variables, function.__name__, function.__defaults__, closure)
-        functools.update_wrapper(plain, function)
-        del plain.__dict__["__wrapped__"]
-        plain.__kwdefaults__ = function.__kwdefaults__
-        plain.__qualname__ = self.__qualname__ + _PLAIN
-        return plain
+        return plain(self)
 
     def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
         """Trace the function for arguments of these types; ShapeDtypeStructs may stand for arrays.
@@ -263,7 +249,7 @@ class JittedFunction(Dispatcher, Leaf):
         else:
             executable = entry  # type: ignore[assignment]
             self._uses = executable.used = self._uses + 1
-            self._call_directly(executable, form, call.values)
+            self._call_directly(executable, form, call.given)
         for _ in range(MOST_RECOMPILATIONS):
             try:
                 return executable(call.values)
@@ -411,32 +397,6 @@ class JittedFunction(Dispatcher, Leaf):
                 "each call copies it",
                 *(self._function.name, name),
             )
-
-
-_PLAIN = "._plain"
-
-
-@functools.lru_cache(maxsize=256)
-def remade(
-    function: Callable[..., Any], static: frozenset[str], options: Options, maxsize: int
-) -> JittedFunction:
-    """A jitted function that was pickled: the one of that name, or one that compiles the same."""
-    name = getattr(function, "__qualname__", "")
-    if name.endswith(_PLAIN):
-        name = name.removesuffix(_PLAIN)
-        found = _found(function.__module__, name)
-        if isinstance(found, JittedFunction) and found._plain is function:
-            return found
-        function.__qualname__ = name
-    return JittedFunction(function, sorted(static), options, maxsize)
-
-
-def _found(module: str, name: str) -> Any:
-    """What a name stands for in a module."""
-    value: Any = sys.modules.get(module)
-    for part in name.split("."):
-        value = getattr(value, part, None)
-    return value
 
 
 def function_name(function: Any) -> str:

@@ -7,10 +7,11 @@ import functools
 import types
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from tinyfuse.records import dataclass
 
 Path = tuple[Any, ...]
 

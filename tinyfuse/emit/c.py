@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tinyfuse.dtypes import BOOL
 from tinyfuse.emit.comments import entry_comment, kernel_comment
-from tinyfuse.emit.ctext import type_text
+from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.expression import Expressions
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.loops.ir import (
@@ -19,14 +18,19 @@ from tinyfuse.loops.ir import (
     Kernel,
     Let,
     Loops,
+    Row,
     Scope,
+    SortRow,
     Statement,
     Store,
     walk_statements,
 )
 from tinyfuse.loops.names import local_names
 from tinyfuse.loops.rewrite import values_of
+from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, Op, walk
+from tinyfuse.stage.index import index_text
+from tinyfuse.stage.ir import Sort
 
 _UPDATES = {"add": "+=", "multiply": "*="}  # where C's meaning is numpy's, but for bool
 
@@ -198,7 +202,22 @@ class _KernelText:
             return [f"{indent}{declared} = {self.value(node.value)};"]
         if isinstance(node, Alloc):
             return [f"{indent}{self.declaration(node.buffer)};"]
+        if isinstance(node, SortRow):
+            return [f"{indent}{self.sort(node)};"]
         return [f"{indent}{self.assignment(node)};"]
+
+    def sort(self, node: SortRow) -> str:
+        what = "sort" if node.sort is Sort.ELEMENTS else "argsort"
+        dtype = node.row.buffer.dtype
+        suffix = "uint8" if dtype == BOOL else SUFFIXES[dtype]
+        function = f"tf_{what}_{suffix}"
+        self.used[function] = None
+        rows = [self.row(row) for row in (node.row, node.to, node.work)]
+        return call(function, *rows, str(node.extent)).text
+
+    def row(self, row: Row) -> str:
+        position = index_text(row.position)
+        return row.buffer.name if position == "0" else f"{row.buffer.name} + {position}"
 
     def assignment(self, node: Store) -> str:
         offset = "" if node.offset is None else self.value(node.offset)

@@ -85,7 +85,8 @@ def _needs(name: str) -> tuple[str, ...]:
 @functools.cache
 def _typedefs() -> dict[str, str]:
     integers = {f"{name}_t": f"typedef __{name.upper()}_TYPE__ {name}_t;" for name in _INTEGERS}
-    return {"bool8_t": "typedef __UINT8_TYPE__ bool8_t; // 0 or 1", **integers}
+    pair = "typedef struct {\n  uint64_t key, position;\n} pair_t;"
+    return {"bool8_t": "typedef __UINT8_TYPE__ bool8_t; // 0 or 1", **integers, "pair_t": pair}
 
 
 # Functions of `runtime_c`
@@ -173,7 +174,27 @@ def _with_words(text: str, words: Mapping[str, str]) -> str:
     return re.sub(rf"\b({'|'.join(words)})\b", lambda match: words[match[1]], text)
 
 
+def _for_items(item: str) -> Callable[[str], str]:
+    """Puts uint32_t for item_t and key_t, or pair_t and uint64_t; tf_x_uint32 for tf_x_item."""
+    words = {"item_t": f"{item}_t", "key_t": "uint64_t" if item == "pair" else f"{item}_t"}
+    return lambda text: _with_words(re.sub(r"\b(tf_\w+)_item\b", rf"\g<1>_{item}", text), words)
+
+
+def _for_value(value: str, bits: int) -> Callable[[str], str]:
+    """Puts float for value_t, uint32_t for key_t, tf_x_float for tf_x_value, and so on."""
+    words = {"value_t": value if value in _FORMATS else f"{value}_t", "key_t": f"uint{bits}_t"}
+
+    def instantiate(text: str) -> str:
+        text = re.sub(r"\b(tf_\w+)_value\b", rf"\g<1>_{value}", text)
+        return _with_words(re.sub(r"\b(tf_\w+)_key\b", rf"\g<1>_uint{bits}", text), words)
+
+    return instantiate
+
+
 _WIDTHS = (8, 16, 32, 64)
+_NARROW = [_for_value(f"{sign}int{bits}", bits) for bits in _WIDTHS[:3] for sign in ("", "u")]
+_NARROW.append(_for_value("float", 32))
+_WIDE = [_for_value(name, 64) for name in ("int64", "uint64", "double")]
 _FILES: dict[str, list[Callable[[str], str]]] = {
     "scalar_mixed.h": [_unchanged],
     "scalar_uint.h": [_for_integer(bits) for bits in _WIDTHS],
@@ -182,6 +203,13 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "math_division.h": [_unchanged],
     "scalar_division.h": [_for_real(real) for real in _FORMATS],
     "scalar_convert.h": [_for_real(real) for real in _FORMATS],
+    "sort_keys.h": [_for_integer(bits) for bits in _WIDTHS],
+    "sort_keys_float.h": [_for_real(real) for real in _FORMATS],
+    "sort_pairs.h": [_unchanged],
+    "sort_items.h": [_for_items(f"uint{bits}") for bits in _WIDTHS] + [_for_items("pair")],
+    "sort_values.h": [*_NARROW, *_WIDE],
+    "sort_positions.h": _NARROW,
+    "sort_wide_positions.h": _WIDE,
     "math_exponential.h": [_unchanged],
     "math_trigonometric.h": [_unchanged],
     "math_special.h": [_unchanged],

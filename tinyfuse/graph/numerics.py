@@ -31,6 +31,15 @@ class Numerics(Protocol):
     def contract(self, eqn: Eqn, a: Array, b: Array, steps: Steps) -> Array:
         """The output of a contract equation."""
 
+    def cumulative(self, eqn: Eqn, x: Array) -> Array:
+        """The output of a cumulative equation."""
+
+    def sort(self, eqn: Eqn, x: Array) -> Array:
+        """The output of a sort equation."""
+
+    def argsort(self, eqn: Eqn, x: Array) -> Array:
+        """The output of an argsort equation."""
+
 
 class NumpyNumerics:
     """Every equation by the numpy function that it stands for: the bits of the plain function."""
@@ -51,6 +60,17 @@ class NumpyNumerics:
         if product is not None and product[1](lhs, rhs) == out:
             return product[0](a, b)
         return _einsum(a, lhs, b, rhs, out)
+
+    def cumulative(self, eqn: Eqn, x: Array) -> Array:
+        ufunc = SCALAR_OPS[eqn.params["op"]].ufunc
+        assert ufunc is not None
+        return ufunc.accumulate(x, eqn.params["axis"], eqn.output.dtype)
+
+    def sort(self, eqn: Eqn, x: Array) -> Array:
+        return np.sort(x, eqn.params["axis"], kind=eqn.params["kind"])
+
+    def argsort(self, eqn: Eqn, x: Array) -> Array:
+        return np.argsort(x, eqn.params["axis"], kind=eqn.params["kind"])
 
 
 Labels = tuple[int, ...]
@@ -96,7 +116,7 @@ Combine = Callable[[Array, Array], Array]
 
 
 class OrderedNumerics(ABC):
-    """Reductions and contractions in tinyfuse's orders, over any `scalar` and `fma`.
+    """Reductions, contractions and sorting in tinyfuse's orders, over any `scalar` and `fma`.
 
     All arithmetic goes through these two and `cast`, one rounding at a time.
     """
@@ -141,6 +161,19 @@ class OrderedNumerics(ABC):
         order = steps[0].order if steps else Chain(1)
         product = combine_in_order(order, factors, start, lambda c, x, y: self.fma(x, y, c), add)
         return product.reshape(eqn.output.shape)
+
+    def cumulative(self, eqn: Eqn, x: Array) -> Array:
+        result = np.array(x, order="C")
+        steps = np.moveaxis(result, eqn.params["axis"], 0)
+        for at in range(1, len(steps)):
+            steps[at] = self.scalar(eqn.params["op"], [steps[at - 1], steps[at]], result.dtype)
+        return result
+
+    def sort(self, eqn: Eqn, x: Array) -> Array:
+        return np.sort(x, eqn.params["axis"], kind="stable")
+
+    def argsort(self, eqn: Eqn, x: Array) -> Array:
+        return np.argsort(x, eqn.params["axis"], kind="stable")
 
     def _combination(self, op: ReduceOp, dtype: np.dtype) -> Combine:
         return lambda a, b: self.scalar(op.combine, [a, b], dtype)

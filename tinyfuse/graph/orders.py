@@ -48,13 +48,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Primitive
 from tinyfuse.graph.reduce_ops import REDUCE_OPS
+from tinyfuse.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +199,9 @@ Masks = tuple[Mask, ...]
 def leaf_axes(graph: Graph) -> dict[Atom, Masks]:
     """For each array, by which of its axes its leaves are indexed.
 
-    A leaf is an input of the graph or the output of a reduce, contract, iota, gather or scatter; it
-    is indexed by all its axes. All other equations compute an element from elements of their
-    inputs, and so hand on the leaves of these:
+    A leaf is an input of the graph or the output of a reduce, contract, iota, gather, scatter,
+    cumulative, sort or argsort; it is indexed by all its axes. All other equations compute an
+    element from elements of their inputs, and so hand on the leaves of these:
 
     - elementwise and cast at the same place; transpose, slice, broadcast where numpy says; an axis
       that is new or was stretched does not index;

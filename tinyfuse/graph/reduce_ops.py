@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinyfuse.dtypes import BOOL, INT64, SUPPORTED
+from tinyfuse.records import dataclass
 
 Array = Any  # np.ndarray, or np.generic where numpy gives a scalar
 Axes = tuple[int, ...]

@@ -6,7 +6,6 @@ The name of a row is the ufunc's name, but for ufuncs with two outputs, which ha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from tinyfuse.dtypes import FLOATING, INT64
 from tinyfuse.graph.ranks import UNSIGNED, of_rank, rank
 from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS, special_function
+from tinyfuse.records import dataclass, field
 
 Loops = Mapping[tuple[np.dtype, ...], np.dtype]
 

@@ -19,6 +19,7 @@ Shape = tuple[int, ...]
 Type = tuple[Shape, np.dtype]
 
 CONTRACT_FUNCTIONS = ("matmul", "dot", "einsum")
+SORT_KINDS = ("quicksort", "heapsort", "stable")
 
 
 def infer(primitive: Primitive, atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
@@ -267,6 +268,39 @@ def _reduce(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
     return tuple([n for axis, n in enumerate(atom.shape) if axis not in axes]), dtype
 
 
+def _cumulative(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    atom, op = _single("cumulative", atoms), params["op"]
+    _check_axis("cumulative", atom, params["axis"])
+    row = SCALAR_OPS.get(op)
+    if row is None or row.ufunc is None or (row.ufunc.nin, row.ufunc.nout) != (2, 1):
+        raise ValueError(f"cumulative: there is no ufunc {op} of two operands")
+    if result_dtype(op, (atom.dtype, atom.dtype)) != atom.dtype:
+        raise ValueError(f"cumulative: {op} of {atom.dtype} gives another dtype")
+    return atom.shape, atom.dtype
+
+
+def _check_axis(name: str, atom: Atom, axis: int) -> None:
+    if not 0 <= axis < len(atom.shape):
+        raise ValueError(f"{name}: axis {axis} of {type_text(atom)}")
+
+
+def _sort(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    atom = _sorted("sort", atoms, params)
+    return atom.shape, atom.dtype
+
+
+def _argsort(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    return _sorted("argsort", atoms, params).shape, INT64
+
+
+def _sorted(name: str, atoms: Sequence[Atom], params: Mapping[str, Any]) -> Atom:
+    atom = _single(name, atoms)
+    _check_axis(name, atom, params["axis"])
+    if params["kind"] not in SORT_KINDS:
+        raise ValueError(f"{name}: there is no kind {params['kind']}")
+    return atom
+
+
 def _contract(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
     if len(atoms) != 2:
         raise ValueError(f"contract: takes two arrays, got {len(atoms)}")
@@ -313,5 +347,8 @@ RULES: dict[Primitive, Callable[[Sequence[Atom], Mapping[str, Any]], Type]] = {
     p.scatter: _scatter,
     p.update: _update,
     p.reduce: _reduce,
+    p.cumulative: _cumulative,
+    p.sort: _sort,
+    p.argsort: _argsort,
     p.contract: _contract,
 }

@@ -6,14 +6,14 @@ Values stay the same bit for bit: no arithmetic is touched, only which equations
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
+from tinyfuse.records import dataclass, field
 
 
 def simplify(graph: Graph) -> Graph:
@@ -25,7 +25,9 @@ def simplify(graph: Graph) -> Graph:
       array operand, a stretched `Literal` is the `Literal`.
     - An update of all elements is the values, one of none the array, and one of the same elements
       as the update before makes that one needless; a slice of updated elements is a slice of the
-      values, one of others a slice of the array before the update.
+      values, one of others a slice of the array before the update. It is the same for elements at
+      places that depend on data.
+    - What is cumulative or sorted along an axis of one element, or sorted already, is the array.
     - Equal equations of equal operands are one; `Literal`s are equal by dtype and bytes.
     - Equations that no output needs are gone.
 
@@ -331,6 +333,36 @@ def _is_same_region(one: Eqn, other: Eqn) -> bool:
     return same and one.inputs[1].shape == other.inputs[1].shape
 
 
+def _gather(state: _State, eqn: Eqn) -> Result:
+    """What was put at one place is there."""
+    array, *indices = eqn.inputs
+    put = state.producer(array, p.scatter)
+    if put is None or not _puts_at(put, indices) or indices[0].shape:
+        return eqn
+    return put.inputs[1]
+
+
+def _scatter(state: _State, eqn: Eqn) -> Result:
+    array, values, *indices = eqn.inputs
+    if eqn.params["op"] != "set":
+        return eqn
+    taken = state.producer(values, p.gather)
+    if taken is not None and taken.inputs == (array, *indices):
+        return array
+    before = state.producer(array, p.scatter)
+    if before is None or not _puts_at(before, indices):
+        return eqn
+    if before.inputs[1] is values:
+        return array
+    if indices[0].shape:
+        return eqn  # what is put at several places may be computed of what was put there before
+    return _scatter(state, _changed(eqn, inputs=(before.inputs[0], values, *indices)))
+
+
+def _puts_at(scatter: Eqn, indices: Sequence[Atom]) -> bool:
+    return scatter.params["op"] == "set" and [*scatter.inputs[2:]] == [*indices]
+
+
 def _windows(state: _State, eqn: Eqn) -> Result:
     return eqn if eqn.params["axes"] else eqn.inputs[0]
 
@@ -341,6 +373,18 @@ def _pad(state: _State, eqn: Eqn) -> Result:
 
 def _concat(state: _State, eqn: Eqn) -> Result:
     return eqn if len(eqn.inputs) > 1 else eqn.inputs[0]
+
+
+def _cumulative(state: _State, eqn: Eqn) -> Result:
+    operand = eqn.inputs[0]
+    return operand if operand.shape[eqn.params["axis"]] == 1 else eqn
+
+
+def _sort(state: _State, eqn: Eqn) -> Result:
+    operand, axis = eqn.inputs[0], eqn.params["axis"]
+    inner = state.producer(operand, p.sort)
+    done = operand.shape[axis] == 1 or (inner is not None and inner.params["axis"] == axis)
+    return operand if done else eqn
 
 
 RULES: dict[Primitive, Callable[[_State, Eqn], Result]] = {
@@ -354,4 +398,8 @@ RULES: dict[Primitive, Callable[[_State, Eqn], Result]] = {
     p.pad: _pad,
     p.concat: _concat,
     p.update: _update,
+    p.cumulative: _cumulative,
+    p.sort: _sort,
+    p.gather: _gather,
+    p.scatter: _scatter,
 }

@@ -9,7 +9,7 @@ there, so that the test is decided in each part; where the loop is further out, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from tinyfuse.errors import ScheduleError
@@ -33,6 +33,7 @@ from tinyfuse.lower.hoist import hoist
 from tinyfuse.lower.pieces import Piece, assembled, choices, parts, run
 from tinyfuse.lower.point import Point, axes_of
 from tinyfuse.lower.reads import Reads, reads_of
+from tinyfuse.lower.rows import STACK_LIMIT, Leaf, Ranges, RowLowering
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.storage import Names, Storage
 from tinyfuse.machine import Machine
@@ -41,14 +42,8 @@ from tinyfuse.stage.expr import Accumulator, Const, Expr, IndexTest, Load, Op, w
 from tinyfuse.stage.index import Affine, Axis, IndexLike, affine
 from tinyfuse.stage.ir import Order, Stage
 
-# Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
-STACK_LIMIT = 1 << 18
-
 # Operations that lanes may run behind a test.
 LANE_BUDGET = 6
-
-Ranges = Mapping[Axis, Range]
-Leaf = Callable[[Ranges], list[Statement]]
 
 
 def lower(schedule: Schedule, machine: Machine) -> Loops:
@@ -60,7 +55,7 @@ def lower(schedule: Schedule, machine: Machine) -> Loops:
     return _Lowering(schedule, machine).program()
 
 
-class _Lowering:
+class _Lowering(RowLowering):
     def __init__(self, schedule: Schedule, machine: Machine):
         self.schedule, self.machine = schedule, machine
         self.stages = schedule.stages
@@ -73,6 +68,7 @@ class _Lowering:
         self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
         self.names = Names(self.reserved)
         self.loop_stack: list[Axis] = []
+        self.own_buffers: dict[str, Buffer] = {}
 
     def program(self) -> Loops:
         self._read()
@@ -80,7 +76,7 @@ class _Lowering:
         roots = [s for s in self.stored if not self.schedule[s].compute_at and _size(s)]
         kernels = tuple(self._kernel(stage) for stage in roots)
         scratch, scratch_bytes = plan_scratch(
-            kernels, [b for b in buffers if b.scope is Scope.SCRATCH]
+            kernels, [b for b in (*buffers, *self.own_buffers.values()) if b.scope is Scope.SCRATCH]
         )
         return Loops(
             self.stages.name,
@@ -156,6 +152,10 @@ class _Lowering:
         attached = self._attached(stage, None, ranges)
         if stage.scatter:
             return attached + self._scattered(stage, ranges)
+        if stage.scan:
+            return attached + self._scanned(stage, stage.scan, ranges)
+        if stage.sort:
+            return attached + self._sorted(stage, stage.sort, ranges)
         if not reduced:
             return attached + self._nest(
                 stage, loops, ranges, lambda point: self._element(stage, point)
@@ -251,10 +251,12 @@ class _Lowering:
         position: Affine,
         expression: Expr | None = None,
         targets: tuple[Expr, ...] = (),
+        so_far: Load | None = None,
     ) -> list[Statement]:
         """Store an expression of the stage's, its body if none is given, at a point.
 
         Nothing is done where that stands there already. targets: what the place depends on besides.
+        so_far: where the value so far is, if not at the same place.
         """
         expression = expression or stage.body
         assert expression is not None
@@ -263,7 +265,7 @@ class _Lowering:
         values = {axis: r.base for axis, r in ranges.items()}
         offset = self._offset(stage, point, targets, values) if targets else None
         target = Load(buffer, (position,), () if offset is None else (offset,))
-        value = point.value(expression, values, target)
+        value = point.value(expression, values, so_far or target)
         del self.names.active[mark:]
         if value is target:
             return []
@@ -458,8 +460,11 @@ class _Lowering:
         ]
         if not demands:
             raise ScheduleError(f"compute_at: {consumer.name} does not read {producer.name}")
-        region = {}
+        region: dict[Axis, Range] = {}
         for axis, first, *others in zip(producer.axes, *demands, strict=True):
+            if axis in (producer.row_axis,):
+                region[axis] = whole(axis)
+                continue
             for other in others:
                 first = first.hull(other)
             region[axis] = first.within(axis)

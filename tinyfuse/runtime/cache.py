@@ -21,7 +21,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -29,6 +28,7 @@ from typing import Any
 
 from tinyfuse.errors import CacheError
 from tinyfuse.machine import MIB, parse_size
+from tinyfuse.records import dataclass
 
 log = logging.getLogger("tinyfuse.cache")
 

@@ -7,11 +7,11 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from tinyfuse.errors import CompilerNotFoundError
+from tinyfuse.records import dataclass
 from tinyfuse.runtime import cache
 
 ON_PATH = ("gcc", "clang", "cc")
@@ -26,11 +26,19 @@ _COMMON = (
     *("-std=c11", "-O3", "-march=native", "-fPIC", "-shared"),
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-builtin"),
 )
+# Functions that are declared inline are inlined, however often they are used: else a loop over one,
+# say a power, would not be vectorized.
+_INLINE_LIMITS = (
+    *("max-inline-insns-single", "inline-unit-growth", "large-function-growth"),
+    "large-stack-frame-growth",
+)
+_GCC = (*_COMMON, "-pipe", *[f"--param={limit}=100000" for limit in _INLINE_LIMITS])
+_CLANG = (*_COMMON, "-mllvm", "-inline-threshold=100000")
 FLAGS = {
-    "gcc": (*_COMMON, "-pipe"),
-    "clang": _COMMON,
-    "apple clang": _COMMON,
-    "zig": (*_COMMON, "-fno-sanitize=all", "-nostdlib"),  # links libc all the same where it is used
+    "gcc": _GCC,
+    "clang": _CLANG,
+    "apple clang": _CLANG,
+    "zig": (*_CLANG, "-fno-sanitize=all", "-nostdlib"),  # links libc all the same where it is used
 }
 # Kernels read no header and need no start-up code: without libc linking takes a sixth less time.
 # What a compiler calls on its own account (memset) is found all the same, since the process has it.

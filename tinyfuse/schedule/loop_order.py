@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.schedule import Loop, Site, StagePlan
-from tinyfuse.stage.analysis import point_cost
+from tinyfuse.stage.analysis import comparisons, point_cost
 from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
@@ -20,6 +20,10 @@ ROWS = 4
 TILE = 1024
 # Operations of a stage, in additions, that may be written out for each row of a trip.
 ROW_BUDGET = 16
+
+# A row that threads share is cut into so many parts for each, of at least so many cache lines.
+PARTS_PER_CORE = 2
+LEAST_PART = 4
 
 # Elements visited, below which waking a thread costs more than it saves.
 PARALLEL_ELEMENTS = 1 << 14
@@ -34,6 +38,9 @@ def plans(
     filled = {site.stage for site in sites.values()}
     ordered = {}
     for stage in stages.stages:
+        if stage.row_axis:
+            ordered[stage] = _row_loops(stage, visits[stage], machine)
+            continue
         is_lanes = stage in sites and sites[stage].stage.order is Order.HALVING
         loops = _ordered(stage, stage in filled)
         if not is_lanes:
@@ -68,6 +75,34 @@ def _ordered(stage: Stage, filled: bool) -> tuple[Loop, ...]:
     if loops and loops[-1].axis in stage.axes and (stage.reduce_axes or not filled):
         loops[-1] = Loop(loops[-1].axis, 1, LoopKind.VECTOR)
     return tuple(loops)
+
+
+def _row_loops(stage: Stage, visits: int, machine: Machine) -> tuple[Loop, ...]:
+    """Of a scan or a sort: threads share rows. A scan along an outer axis adds whole rows."""
+    loops = [Loop(axis) for axis in stage.axes]
+    last = loops[-1].axis
+    vector = stage.sort is not None or last is not stage.scan
+    if vector:
+        loops[-1] = Loop(last, 1, LoopKind.VECTOR)
+    work = visits * (comparisons(last.extent) if stage.sort else 1)
+    if machine.cores == 1 or work < PARALLEL_ELEMENTS:
+        return tuple(loops)
+    rows = [loop for loop in loops[: len(loops) - vector] if loop.axis is not stage.row_axis]
+    shared = next((loop for loop in rows if loop.axis.extent > 1), None)
+    if shared:
+        loops.remove(shared)
+        return (Loop(shared.axis, 1, LoopKind.PARALLEL), *loops)
+    if last is stage.row_axis:
+        return tuple(loops)
+    part = _part(last.extent, machine)
+    return tuple([Loop(last, part, LoopKind.PARALLEL), *loops] if part else loops)
+
+
+def _part(extent: int, machine: Machine) -> int:
+    """How many elements of a row one thread takes, in whole cache lines; 0 if there is one part."""
+    lines = -(-extent // LINE)
+    part = LINE * max(LEAST_PART, -(-lines // (PARTS_PER_CORE * machine.cores)))
+    return part if part < extent else 0
 
 
 def _by_rows(stage: Stage, loops: tuple[Loop, ...]) -> tuple[Loop, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.machine import Machine
+from tinyfuse.records import dataclass
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import axis_order, plans
-from tinyfuse.schedule.schedule import MAX_PIECES, Schedule, Site
+from tinyfuse.schedule.schedule import MAX_PIECES, WHOLE_ROWS, Schedule, Site
 from tinyfuse.stage.expr import IndexTest, Load, Op, is_of_rank, walk
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
@@ -128,6 +128,8 @@ class _Planner:
             return STORE, "fusion is off"
         if stage.scatter:
             return STORE, "its elements are put in one after the other"
+        if stage.scan or stage.sort:
+            return STORE, WHOLE_ROWS[stage.sort]
         if stage in self.gathered:
             return STORE, f"data decides where {uses[0].reader.name} reads it"
         if stage.reduce_axes:

@@ -8,12 +8,12 @@ Expressions are directed acyclic graphs: a shared node is computed once. Indices
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tinyfuse.dtypes import BOOL, INT64
+from tinyfuse.records import dataclass
 from tinyfuse.stage.index import Affine, Axis, IndexLike
 
 
@@ -121,7 +121,7 @@ class Cast(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Accumulator(Expr):
-    """The value reduced so far, in the body of a stage with reduce axes."""
+    """The value so far: in the body of a stage with reduce axes, or with a scan axis."""
 
     dtype: np.dtype
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from tinyfuse.graph.orders import Chain, Free, Lanes, RowBlocks, Serial
 from tinyfuse.graph.orders import Order as StepOrder
 from tinyfuse.graph.ranks import UNSIGNED
 from tinyfuse.graph.reduce_ops import REDUCE_OPS
+from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.expr import Accumulator, Cast, Const, Expr, Index, IndexTest, Load, Op, select
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Order, Stage

@@ -54,15 +54,27 @@ def unary(scope: Scope) -> Expression:
     name = scope.choices.choose(ufuncs_of(scope.values[x].dtype))
     if name in UNARY_OPERATORS and scope.choices.below(2):
         return operator(UNARY_OPERATORS[name], x)
-    return call(f"np.{name}({{0}})", x)
+    return call(f"np.{name}({{0}})", x, by_layout=order_of(name))
+
+
+_EXTREMES = ("maximum", "minimum", "fmax", "fmin")
+
+
+def order_of(name: str) -> str:
+    """`by_layout` of a ufunc: numpy has loops that differ in last bits, by the direction in memory.
+
+    That is so for functions that are approximated.
+    """
+    return "" if SCALAR_OPS[name].exact or name in _EXTREMES else "ascending"
 
 
 def _binary(scope: Scope, name: str, x: str, *y: str, second: str = "{1}") -> Expression:
     """`second` is the text of the second operand, for literals."""
     if name in BINARY_OPERATORS and scope.choices.below(4):
         scope.raise_to_power(BINARY_OPERATORS[name], x)
-        return operator(f"{{0}} {BINARY_OPERATORS[name]} {second}", x, *y)
-    return call(f"np.{name}({{0}}, {second})", x, *y)
+        text = f"{{0}} {BINARY_OPERATORS[name]} {second}"
+        return operator(text, x, *y, by_layout=order_of(name))
+    return call(f"np.{name}({{0}}, {second})", x, *y, by_layout=order_of(name))
 
 
 def arithmetic(scope: Scope) -> Expression:
@@ -89,9 +101,9 @@ def with_literal(scope: Scope) -> Expression:
     literal = scope.choices.choose(LITERALS)
     if scope.choices.chance(1, 4):
         scope.raise_to_power(BINARY_OPERATORS[name], x)
-        return operator(
-            f"{literal if literal[0] != '-' else f'({literal})'} {BINARY_OPERATORS[name]} {{0}}", x
-        )
+        first = literal if literal[0] != "-" else f"({literal})"
+        text = f"{first} {BINARY_OPERATORS[name]} {{0}}"
+        return operator(text, x, by_layout=order_of(name))
     return _binary(scope, name, x, second=literal)
 
 
@@ -158,9 +170,7 @@ def centre(scope: Scope) -> Expression:
     x = scope.array(lambda value: value.ndim > 0 and value.dtype.kind != "b")
     axis = scope.choices.choose((-1, 0, None))
     name, symbol = scope.choices.choose((("mean", "-"), ("max", "-"), ("sum", "/")))
-    return operator(
-        f"{{0}} {symbol} {{1}}.{name}(axis={axis}, keepdims=True)", x, x, by_layout=True
-    )
+    return operator(f"{{0}} {symbol} {{1}}.{name}(axis={axis}, keepdims=True)", x, x, by_layout="C")
 
 
 def outer(scope: Scope) -> Expression:

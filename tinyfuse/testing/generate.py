@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from tinyfuse.dtypes import FLOAT32, FLOAT64, SUPPORTED, is_supported
+from tinyfuse.testing import composed_constructs as composed_of
 from tinyfuse.testing import elementwise_constructs as elementwise
 from tinyfuse.testing import index_constructs as indexed
+from tinyfuse.testing import row_constructs as rows
 from tinyfuse.testing import shaped_constructs as shaped
 from tinyfuse.testing import write_constructs as writes
 from tinyfuse.testing.choices import Choices, SeededChoices
@@ -63,6 +65,15 @@ CONSTRUCTS: dict[Construct, int] = {
     shaped.product: 3,
     shaped.gram: 1,
     shaped.einsum: 1,
+    rows.cumulative: 2,
+    rows.accumulate: 1,
+    rows.sort: 2,
+    rows.argsort: 1,
+    rows.ranked: 1,
+    rows.lexsort: 1,
+    rows.order_statistic: 1,
+    rows.place: 1,
+    rows.histogram: 1,
 }
 # What writes, what indexes with arrays and what makes arrays, besides those above.
 EFFECTS: dict[Construct, int] = {
@@ -95,6 +106,14 @@ EFFECTS: dict[Construct, int] = {
     indexed.causal: 1,
     indexed.one_hot: 1,
     indexed.listed: 2,
+    rows.sort_in_place: 2,
+    composed_of.skipping_nan: 2,
+    composed_of.special_values: 2,
+    composed_of.rearranged: 4,
+    composed_of.combined: 3,
+    composed_of.put: 4,
+    composed_of.accumulate_at: 2,
+    composed_of.write_what_is_masked: 2,
 }
 
 
@@ -325,6 +344,8 @@ def _ran(scope: Scope, expression: Expression, target: str) -> _Run | None:
             return None
         scope.values[target] = value
         return _Run(Statement(target, expression), read, written)
+    if not all(_admitted(value, scope.largest) for value in written):
+        return None
     after = perform(expression, scope.values, target)
     if not all(_admitted(after[name], scope.largest) for name in after):
         return None

@@ -18,7 +18,7 @@ from tinyfuse.testing.write_constructs import LITERALS, has_axes, part, value
 _MOST_AXES = 3  # of an array of indices
 
 
-def _is_index(value: np.ndarray | np.generic, extent: int) -> bool:
+def is_index(value: np.ndarray | np.generic, extent: int) -> bool:
     if value.dtype.kind not in "iu" or value.ndim > _MOST_AXES:
         return False
     return not value.size or -extent <= int(value.min()) <= int(value.max()) < extent
@@ -52,7 +52,7 @@ def _index(scope: Scope, extent: int, ids: list[str]) -> str:
     if scope.choices.chance(1, 4):
         ids.append(scope.array(lambda other: other.dtype.kind in "iu" and other.ndim <= _MOST_AXES))
         return f"{{{len(ids)}}} % {extent}"
-    ids.append(scope.array(lambda other: _is_index(other, extent)))
+    ids.append(scope.array(lambda other: is_index(other, extent)))
     return f"{{{len(ids)}}}"
 
 
@@ -68,10 +68,10 @@ def take(scope: Scope) -> Expression:
     value = scope.values[x]
     axis = scope.choices.below(value.ndim)
     if scope.choices.chance(1, 3):
-        ids = scope.array(lambda other: _is_index(other, max(value.size, 1)))
+        ids = scope.array(lambda other: is_index(other, max(value.size, 1)))
         flat = call("np.take({0}, {1})", x, ids), method("{0}.take({1})", x, ids)
         return scope.choices.choose(flat)
-    ids = scope.array(lambda other: _is_index(other, value.shape[axis]))
+    ids = scope.array(lambda other: is_index(other, value.shape[axis]))
     mode = scope.choices.choose(("", "", ", mode='wrap'", ", mode='clip'"))
     forms = (
         call(f"np.take({{0}}, {{1}}, axis={axis}{mode})", x, ids),
@@ -88,9 +88,7 @@ def take_along_axis(scope: Scope) -> Expression:
         name = scope.choices.choose(("argmax", "argmin"))
         ids = f"np.{name}({{1}}, axis={axis}, keepdims=True)"
         return call(f"np.take_along_axis({{0}}, {ids}, axis={axis})", x, x)
-    ids = scope.array(
-        lambda other: other.ndim == value.ndim and _is_index(other, value.shape[axis])
-    )
+    ids = scope.array(lambda other: other.ndim == value.ndim and is_index(other, value.shape[axis]))
     return call(f"np.take_along_axis({{0}}, {{1}}, axis={axis})", x, ids)
 
 
@@ -103,14 +101,14 @@ def scatter(scope: Scope) -> Expression:
     place, ids = _indexed(scope, y)
     text, operands = value(scope, part(scope, place, y, *ids), 1 + len(ids))
     symbol = scope.choices.choose(("=", "=", "+=", "-=", "*="))
-    return effect(f"{place} {symbol} {text}", y, *ids, *operands, by_layout=True)
+    return effect(f"{place} {symbol} {text}", y, *ids, *operands, by_layout="C")
 
 
 def scatter_at(scope: Scope) -> Expression:
     """`np.add.at(y, ids, x)`: each of several counts."""
     y = scope.writable(has_axes)
     target = scope.values[y]
-    ids = scope.array(lambda other: _is_index(other, target.shape[0]))
+    ids = scope.array(lambda other: is_index(other, target.shape[0]))
     shape = (*scope.values[ids].shape, *target.shape[1:])
     text, operands = value(scope, np.empty(shape, target.dtype), 2)
     given = part(scope, text, y, ids, *operands)

@@ -19,6 +19,17 @@ from tinyfuse.dtypes import describe
 from tinyfuse.testing.memory import fresh
 
 NAMESPACE: dict[str, Any] = {"np": np, "sliding_window_view": sliding_window_view}
+
+
+def ascending(x: Any) -> Any:
+    """An array without negative strides: itself, or a copy with the axes in the same order."""
+    if isinstance(x, np.ndarray) and any(stride < 0 for stride in x.strides):
+        return x.copy(order="K")
+    return x
+
+
+# How operands have to lie for results that depend on that: as text.
+_ORDERED = {"C": "({}).copy()", "ascending": "ascending({})"}
 _LONGEST_NESTED = 60  # characters of an expression that is written inside another
 _KEPT_SOURCES = 512
 
@@ -40,34 +51,34 @@ class Expression:
     """A template of numpy code with a hole `{i}` for each operand, a name.
 
     An effect is whole lines, with a hole `{target}` where they make a new value. written: those
-    operands that it writes into or binds anew. by_layout: whether the last bits of the result
-    depend on how its operands lie in memory.
+    operands that it writes into or binds anew. by_layout: where the last bits of the result
+    depend on how operands lie in memory, how they have to lie: in C order, or ascending.
     """
 
     template: str
     operands: tuple[str, ...]
     form: Form = Form.CALL
     written: tuple[str, ...] = ()
-    by_layout: bool = False
+    by_layout: str = ""
 
     def text(self, operands: Sequence[str], target: str = "") -> str:
         return self.template.format(*operands, target=target)
 
 
-def call(template: str, *operands: str, by_layout: bool = False) -> Expression:
+def call(template: str, *operands: str, by_layout: str = "") -> Expression:
     return Expression(template, operands, Form.CALL, by_layout=by_layout)
 
 
-def method(template: str, *operands: str, by_layout: bool = False) -> Expression:
+def method(template: str, *operands: str, by_layout: str = "") -> Expression:
     """A method call, attribute or subscript."""
     return Expression(template, operands, Form.POSTFIX, by_layout=by_layout)
 
 
-def operator(template: str, *operands: str, by_layout: bool = False) -> Expression:
+def operator(template: str, *operands: str, by_layout: str = "") -> Expression:
     return Expression(template, operands, Form.OPERATOR, by_layout=by_layout)
 
 
-def effect(template: str, *operands: str, written: int = 1, by_layout: bool = False) -> Expression:
+def effect(template: str, *operands: str, written: int = 1, by_layout: str = "") -> Expression:
     """Lines that write into the first operands."""
     return Expression(template, operands, Form.EFFECT, operands[:written], by_layout)
 
@@ -125,10 +136,10 @@ class Program:
         return any(statement.expression.written for statement in self.statements)
 
     def compact(self) -> Callable[..., Any]:
-        """The function, with sums and the like over copies of their operands in C order.
+        """The function, with sums and the like over copies of their operands.
 
-        Numpy sums in the order of memory. Where arrays lie otherwise in a graph, this is what can
-        be compared with it to the bit.
+        Numpy sums in the order of memory, and has other loops for descending elements. Where arrays
+        lie otherwise in a graph, this is what can be compared with it to the bit.
         """
         return self._compiled(self._source(compact=True))
 
@@ -195,7 +206,7 @@ class Program:
     def _compiled(self, source: str) -> Callable[..., Any]:
         file = f"<random program {next(_numbers)}>"
         _remember(file, source)
-        namespace = {**NAMESPACE, **self.captured}
+        namespace = {**NAMESPACE, "ascending": ascending, **self.captured}
         exec(compile(source, file, "exec"), namespace)
         function: Callable[..., Any] = namespace[self.name]
         return function
@@ -207,7 +218,7 @@ def _rendered(statement: Statement, inside: Mapping[str, tuple[str, Form]], comp
     for at, name in enumerate(expression.operands):
         text, form = inside.get(name, (name, Form.CALL))
         if compact and expression.by_layout and name not in expression.written:
-            text, form = f"({text}).copy()", Form.POSTFIX
+            text, form = _ORDERED[expression.by_layout].format(text), Form.POSTFIX
         alone = expression.form is Form.CALL
         if statement.is_effect:
             alone = expression.template.endswith(f"= {{{at}}}")  # the right side of an assignment

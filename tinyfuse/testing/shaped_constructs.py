@@ -185,8 +185,8 @@ def reduction(scope: Scope) -> Expression:
             f"dtype=np.{scope.choices.choose(('float64', 'float32', 'int64', 'int16'))}"
         )
     if scope.choices.below(2):
-        return method(f"{{0}}.{name}({', '.join(keywords)})", x, by_layout=True)
-    return call(f"np.{name}({', '.join(['{0}', *keywords])})", x, by_layout=True)
+        return method(f"{{0}}.{name}({', '.join(keywords)})", x, by_layout="C")
+    return call(f"np.{name}({', '.join(['{0}', *keywords])})", x, by_layout="C")
 
 
 def position(scope: Scope) -> Expression:
@@ -208,14 +208,14 @@ def product(scope: Scope) -> Expression:
     if len(dtypes) > 1 and any(dtype.kind == "f" for dtype in dtypes):
         scope.compose()  # numpy converts into a layout of its own, and BLAS sums by the layout
     if scope.choices.below(3) == 0:
-        return operator("{0} @ {1}", x, y, by_layout=True)
+        return operator("{0} @ {1}", x, y, by_layout="C")
     name = scope.choices.choose(("matmul", "dot"))
-    return call(f"np.{name}({{0}}, {{1}})", x, y, by_layout=True)
+    return call(f"np.{name}({{0}}, {{1}})", x, y, by_layout="C")
 
 
 def gram(scope: Scope) -> Expression:
     x = scope.array(_has_axes)
-    return operator("{0} @ {1}.T", x, x, by_layout=True)
+    return operator("{0} @ {1}.T", x, x, by_layout="C")
 
 
 def einsum(scope: Scope) -> Expression:

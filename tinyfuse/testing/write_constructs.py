@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tinyfuse.graph.scalar_ops import SCALAR_OPS
-from tinyfuse.testing.elementwise_constructs import ufuncs_of
+from tinyfuse.testing.elementwise_constructs import order_of, ufuncs_of
 from tinyfuse.testing.memory import share_memory
 from tinyfuse.testing.program import Expression, effect, method, quietly
 from tinyfuse.testing.scope import Array, NotApplicable, Scope
@@ -52,12 +51,12 @@ def value(scope: Scope, place: np.ndarray | np.generic, position: int) -> tuple[
     if kind == 0 and place.dtype.kind != "b":
         return scope.choices.choose(LITERALS), []
     shape = place.shape
-    x = scope.array(lambda other: _stretches(other.shape, shape) and _fits(other, place.dtype))
+    x = scope.array(lambda other: _stretches(other.shape, shape) and fits(other, place.dtype))
     hole = f"{{{position}}}"
     return scope.choices.choose((hole, hole, f"{hole} + 1", f"~({hole} > 0)")), [x]
 
 
-def _fits(value: np.ndarray | np.generic, dtype: np.dtype) -> bool:
+def fits(value: np.ndarray | np.generic, dtype: np.dtype) -> bool:
     """Whether numpy converts all elements alike, wherever they stand.
 
     What no unsigned integer holds becomes one number in its loops over vectors, another elsewhere.
@@ -111,7 +110,16 @@ def augment(scope: Scope) -> Expression:
     scope.raise_to_power(symbol, y)
     if symbol == "**":
         _approximate(scope, np.power, scope.values[y])
-    return effect(f"{{0}} {symbol}= {text}", y, *operands)
+    return effect(
+        f"{{0}} {symbol}= {text}",
+        y,
+        *operands,
+        by_layout=order_of("power") if symbol == "**" else "",
+    )
+
+
+def _order_of(symbol: str) -> str:
+    return order_of("power") if symbol == "**" else ""
 
 
 def _approximate(scope: Scope, ufunc: np.ufunc, *places: np.ndarray | np.generic) -> None:
@@ -121,7 +129,7 @@ def _approximate(scope: Scope, ufunc: np.ufunc, *places: np.ndarray | np.generic
     written, but not one that is read only: so the last bits depend on what `out` is.
     """
     descending = any(stride < 0 for place in places for stride in place.strides)
-    if descending and not SCALAR_OPS[ufunc.__name__].exact:
+    if descending and order_of(ufunc.__name__):
         scope.compose()
 
 
@@ -139,7 +147,12 @@ def augment_part(scope: Scope) -> Expression:
     symbol = scope.choices.choose(("+", "-", "*", *AUGMENTED))
     if symbol == "**":
         _approximate(scope, np.power, chosen)
-    return effect(f"{place} {symbol}= {text}", y, *operands)
+    return effect(
+        f"{place} {symbol}= {text}",
+        y,
+        *operands,
+        by_layout=order_of("power") if symbol == "**" else "",
+    )
 
 
 _ON_ITSELF = (
@@ -165,27 +178,28 @@ def output(scope: Scope) -> Expression:
     place = f"{{0}}[{key(scope, scope.values[y].shape)}]" if scope.choices.chance(1, 3) else "{0}"
     chosen = part(scope, place, y)
     shape = np.shape(chosen)
-    fits = [scope.array(lambda other: _stretches(other.shape, shape))]
+    operands = [scope.array(lambda other: _stretches(other.shape, shape))]
     if scope.choices.below(2):
-        fits.append(scope.array(lambda other: _stretches(other.shape, shape)))
-    names = ufuncs_of(*(scope.values[name].dtype for name in fits))
+        operands.append(scope.array(lambda other: _stretches(other.shape, shape)))
+    names = ufuncs_of(*(scope.values[name].dtype for name in operands))
     if not names:
         raise NotApplicable
-    holes = ", ".join(f"{{{1 + at}}}" for at in range(len(fits)))
+    holes = ", ".join(f"{{{1 + at}}}" for at in range(len(operands)))
     function, masks = scope.choices.choose(names), []
-    given = [scope.values[name] for name in fits]
+    given = [scope.values[name] for name in operands]
     made = quietly(getattr(np, function), *given)
-    if not _fits(made, chosen.dtype):
+    if not fits(made, chosen.dtype):
         raise NotApplicable
     _approximate(scope, getattr(np, function), chosen, *given)
     where = ""
     if scope.choices.chance(1, 4):
         masks = [scope.array(lambda m: m.dtype.kind == "b" and _stretches(m.shape, shape))]
-        where = f", where={{{1 + len(fits)}}}"
+        where = f", where={{{1 + len(operands)}}}"
         if made.dtype != chosen.dtype and any(share_memory(x, chosen) for x in given):
             raise NotApplicable  # numpy puts what the mask leaves alone through the dtype of made
     casting = ', casting="unsafe"' if scope.choices.chance(1, 4) else ""
-    return effect(f"np.{function}({holes}, out={place}{where}{casting})", y, *fits, *masks)
+    text = f"np.{function}({holes}, out={place}{where}{casting})"
+    return effect(text, y, *operands, *masks, by_layout=order_of(function))
 
 
 def reduced_output(scope: Scope) -> Expression:
@@ -197,7 +211,7 @@ def reduced_output(scope: Scope) -> Expression:
     name = scope.choices.choose(("max", "sum", "min", "prod"))
     if name in ("max", "min") and not np.can_cast(scope.values[x].dtype, scope.values[y].dtype):
         raise NotApplicable  # numpy puts the first element, and it alone, through the dtype of y
-    return effect(f"np.{name}({{1}}, axis={axis}, out={{0}})", y, x, by_layout=True)
+    return effect(f"np.{name}({{1}}, axis={axis}, out={{0}})", y, x, by_layout="C")
 
 
 def copyto(scope: Scope) -> Expression:

@@ -13,7 +13,8 @@ from tinyfuse.trace.elementwise import METHODS, require_exponents
 from tinyfuse.trace.index_keys import Key, basic_part, take_apart
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.masks import Masked
-from tinyfuse.trace.operations import cast, size_of, traced
+from tinyfuse.trace.operations import Shape, cast, size_of, traced
+from tinyfuse.trace.outputs import broadcasts
 from tinyfuse.trace.promotion import Loop, operations, resolve
 from tinyfuse.trace.tracer import Tracer
 
@@ -47,6 +48,7 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *operands: Any) -> None:
         narrow = _is_narrow(ufunc, a.dtype, values[0], loop)
         value, dtype = (a.dtype, a.dtype) if narrow else loop.operands[::-1]
         taken = Taken(basic_part(a, key), key)
+        _require_fitting(values, taken.result_shape())
         if ufunc is np.power and size_of(taken.result_shape()):
             require_exponents(values[0], loop)
         taken.write(operations(ufunc)[0], cast(values[0], value), dtype)
@@ -63,8 +65,15 @@ def _operand(value: Any) -> Any:
     return traced(np.asarray(value) if type(value) in (int, float, bool, list, tuple) else value)
 
 
+def _require_fitting(values: list[Any], shape: Shape) -> None:
+    if any(not broadcasts(value.shape, shape) for value in values if type(value) is Tracer):
+        raise errors.ShapeError("array is not broadcastable to correct shape")
+
+
 def _each_once(ufunc: np.ufunc, a: Tracer, indices: Any, values: list[Any]) -> None:
-    part = a[indices]  # type: ignore[index]
+    part: Any = a[indices]  # type: ignore[index]
+    if type(part) is not Masked:
+        _require_fitting(values, part.shape)
     made = ufunc(part, *values)
     a[indices] = made.astype(a.dtype)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import BOOL, INT64
+from tinyfuse.dtypes import BOOL, INT64, UINT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.trace.arrays import assigned_value
@@ -27,6 +27,7 @@ from tinyfuse.trace.operations import (
     stretch_atom,
     transpose,
 )
+from tinyfuse.trace.position_bounds import position_bound
 from tinyfuse.trace.tracer import Tracer
 
 __all__ = ["get_item", "is_basic", "positions_along", "set_item"]
@@ -59,8 +60,16 @@ def set_item(target: Tracer, index: Any, value: Any) -> None:
     if not key.positions:
         target[key.basic_index] = value
     else:
-        Taken(basic_part(target, key), key).write("set", assigned_value(value, target.dtype))
+        taken, new = Taken(basic_part(target, key), key), assigned_value(value, target.dtype)
+        if new.ndim and not key.as_array and not taken.result_shape() and not _is_truth(new):
+            raise errors.InvalidArgumentError("setting an array element with a sequence.")
+        taken.write("set", new)
     return None
+
+
+def _is_truth(value: Tracer) -> bool:
+    """Whether numpy takes an array for one element: it asks it whether it is true."""
+    return value.dtype == BOOL and value.size == 1
 
 
 class Taken:
@@ -194,8 +203,13 @@ def positions_along(positions: Positions, extent: int, checked: bool = True) -> 
             require_in_range(known, positions.axis, extent)
         return _known_positions(values, known, extent)
     index = cast_atom(values._atom, INT64)
+    bound = position_bound(active(), index)
+    if bound is not None and bound <= extent:
+        return index
     if checked:
-        _check_range(index, positions.axis, extent)
+        # an array of them wraps around, as in numpy; an integer that int64 does not hold does not
+        given = values._atom if values.dtype == UINT64 and not values.shape else index
+        _check_range(given, positions.axis, extent)
     return wrapped(index, extent)
 
 
@@ -223,16 +237,22 @@ def _check_range(index: Atom, axis: int, extent: int) -> None:
     if not size_of(index.shape):
         return
     builder = active()
-    low, high = Literal(np.int64(-extent)), Literal(np.int64(extent))
-    below = builder.define(p.elementwise, (index, low), {"op": "less"}, index.shape, BOOL)
-    above = builder.define(p.elementwise, (index, high), {"op": "greater_equal"}, index.shape, BOOL)
+    outside = _compared(index, "greater_equal", extent)
+    if index.dtype.kind == "i":
+        atoms = _compared(index, "less", -extent), outside
+        outside = builder.define(p.elementwise, atoms, {"op": "logical_or"}, index.shape, BOOL)
     check_none(
-        builder.define(p.elementwise, (below, above), {"op": "logical_or"}, index.shape, BOOL),
+        outside,
         errors.IndexingError,
         f"an index is out of bounds for axis {axis} with size {extent}",
         index,
         lambda values: out_of_bounds(values, axis, extent),
     )
+
+
+def _compared(index: Atom, op: str, number: int) -> Var:
+    operands = index, Literal(index.dtype.type(number))
+    return active().define(p.elementwise, operands, {"op": op}, index.shape, BOOL)
 
 
 def check_none(outside: Var, error: type[Exception], message: str, *told: Any) -> None:

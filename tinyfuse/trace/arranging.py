@@ -41,7 +41,10 @@ _MOST_SLICES = 8  # of which an array is joined; more are gathered
 @listed(np.delete)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Tracer:
     x, at = _along(as_tracer(arr), axis)
-    kept = np.delete(np.arange(x.shape[at]), _places("np.delete", obj))
+    places = _places("np.delete", obj)
+    kept = np.delete(np.arange(x.shape[at]), places)
+    if x.ndim > 1 and np.size(places) != 1 and not isinstance(places, slice):
+        return x[(*(slice(None),) * at, kept)]  # type: ignore[index]
     return lying(_taken(x, kept, at), "A", x)
 
 
@@ -102,7 +105,7 @@ def block(arrays: Any) -> Tracer:
     depth, leaves = _depth(arrays), list(_leaves(arrays))
     ndim = max([depth, *[leaf.ndim for leaf in leaves]])
     joined = _joined(arrays, depth, ndim)
-    return joined if isinstance(arrays, list) else copy(joined)
+    return joined if isinstance(arrays, list) else copy(joined, "C")
 
 
 def _depth(arrays: Any) -> int:
@@ -165,13 +168,15 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Tracer:  # noqa: 
         raise errors.InvalidArgumentError("x must be a one-dimensional array or sequence.")
     base = cast(base, np.promote_types(base.dtype, np.int64))
     count = base.size if N is None else operator.index(N)
+    if count < 0:
+        raise errors.InvalidArgumentError("negative dimensions are not allowed")
     ones = filled(base.shape, base.dtype.type(1))
     powers: list[Any] = list(
         itertools.accumulate([ones, *[base] * (count - 1)], lambda a, b: b if a is ones else a * b)
     )[:count]
     if not powers:
         return filled((base.size, 0), base.dtype.type(0))
-    return stack(powers if increasing else powers[::-1], 1)
+    return lying(stack(powers if increasing else powers[::-1], 1), "C", base)
 
 
 # -- vectors
@@ -188,6 +193,7 @@ def cross(
     p, q = _components(x, axisa, to), _components(y, axisb, to)
     third = _difference(p[0], q[1], p[1], q[0])
     if len(p) == len(q) == 2:
+        third._scalar = False
         return third
     p, q = [[*each, None][:3] for each in (p, q)]
     first = _difference(p[1], q[2], p[2], q[1])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
+from tinyfuse.dtypes import BOOL
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal
 from tinyfuse.trace.builder import active
@@ -14,7 +15,7 @@ from tinyfuse.trace.cells import require_writable, write
 from tinyfuse.trace.dispatch import as_method, listed
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.operations import Shape, cast_atom, traced
-from tinyfuse.trace.outputs import chosen_atom, fitted_atom, full_atom
+from tinyfuse.trace.outputs import chosen_atom, fitted_atom, full_atom, mask_atom
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
@@ -36,6 +37,8 @@ def assigned_atom(value: Any, dtype: np.dtype, shape: Shape, one: bool = False) 
         raise NeedsValue(value._index, "x[...] = a, of integers")
     x = value if kind is Tracer else _as_tracer(value, dtype)
     if not shape and x.ndim and (one or isinstance(value, (list, tuple))):
+        if dtype == BOOL and x.size == 1:
+            return fitted_atom(x, dtype, shape)  # of any type, numpy asks whether it is true
         raise errors.InvalidArgumentError("setting an array element with a sequence.")
     if x._scalar and kind is Tracer:
         _check_range(x, dtype)
@@ -137,6 +140,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
                 f"rule '{casting}'"
             )
     atom = fitted_atom(source, dst.dtype, dst.shape)
+    if where is not True:
+        where = Tracer(active(), mask_atom(where, dst.shape))
     put_everywhere(dst, atom, where)
 
 
@@ -170,7 +175,7 @@ def put_everywhere(target: Tracer, atom: Atom, mask: Any = True) -> None:
 def fill(x: Tracer, value: Any) -> None:
     if x._scalar:
         return  # numpy's scalars have the method, and stay as they are
-    if np.ndim(value):
+    if np.ndim(value) and not (x.dtype == BOOL and np.size(value) == 1):
         raise errors.InvalidArgumentError("setting an array element with a sequence.")
     require_writable(x)
     put_everywhere(x, assigned_atom(value, x.dtype, (), one=True))

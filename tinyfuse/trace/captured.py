@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
 from types import CellType
 from typing import Any, Protocol
 
 import numpy as np
 
 from tinyfuse.dtypes import describe
+from tinyfuse.records import dataclass, field
 from tinyfuse.tree import TreeDef, parts_of
 
 # Bytes of an array whose elements are compared at every call, where tracing needs them.

@@ -32,7 +32,8 @@ class Cell:
     _root: the cell at the end of the bases; None for a root.
     _shares: whether a view is one, or what is to be asked about the layout of the base in memory:
         then it may be a copy.
-    _read_only: why it can't be written; an empty text where numpy says so, None where it can.
+    _read_only: why it, and what is a view of it, can't be written; an empty text where numpy says
+        so, None where it can.
     _layout: of a root that has been written the value that it was made with, which tells how it
         lies in memory.
     _written: of a root that has been written, what is said where it can't be.
@@ -73,7 +74,6 @@ class Cell:
         self._base, self._step, self._shares = base, step, shares
         self._root = base if root is None else root
         self._version = self._root._version
-        self._read_only = base._read_only
 
     def _assign(self, value: Any) -> None:
         """Put in new elements, of the same shape and dtype: a fresh value that no cell holds."""
@@ -85,10 +85,10 @@ READ_ONLY = "assignment destination is read-only"
 
 def require_writable(cell: Cell, words: str = READ_ONLY) -> None:
     """Raises InvalidArgumentError with numpy's words, InPlaceWriteError with other reasons."""
-    if cell._read_only is not None:
-        path_to_root(cell)  # a copy of what can't be written can
-    if cell._read_only is not None:
-        raise InPlaceWriteError(cell._read_only) if cell._read_only else InvalidArgumentError(words)
+    for each in path_to_root(cell):
+        if each._read_only is not None:
+            reason = each._read_only
+            raise InPlaceWriteError(reason) if reason else InvalidArgumentError(words)
 
 
 def write(cell: Cell, atom: Atom, words: str = READ_ONLY) -> None:
@@ -97,8 +97,8 @@ def write(cell: Cell, atom: Atom, words: str = READ_ONLY) -> None:
     words: what numpy says where the array can't be written.
     """
     builder = cell._builder
-    path = path_to_root(cell)  # first: a copy of what can't be written can
     require_writable(cell, words)
+    path = path_to_root(cell)
     root = path[-1]
     if root._layout is None:
         root._layout = root._value
@@ -108,6 +108,8 @@ def write(cell: Cell, atom: Atom, words: str = READ_ONLY) -> None:
         values.append(_put(builder, view, values[-1]))
     for each, value in zip(path, values, strict=True):
         _name_after(value, each._value)
+        if type(value) is Var and len(value.shape) > 1:
+            builder.memory.stay(value, each)
         each._value, each._version = value, builder.writes
     if root._written is None:
         root._written = words + builder.place()
@@ -126,11 +128,8 @@ def path_to_root(cell: Cell) -> list[Any]:
         if shares_memory(path[-1]):
             path.append(path[-1]._base)
         else:
-            root, inherited = path[-1]._root, path[-1]._read_only
+            root = path[-1]._root
             _detach(path[-1])
-            for each in path:
-                if each._read_only == inherited:
-                    each._read_only = None
             cell._builder.writes += 1
             root._version = cell._builder.writes  # so that all that was read there looks again
     return path

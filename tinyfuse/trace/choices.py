@@ -1,4 +1,4 @@
-"""Choices among arrays, positions as numbers, places in sorted arrays."""
+"""Choices among arrays, positions as numbers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL
+from tinyfuse.graph.ir import Literal
 from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.arrays import assigned_value
 from tinyfuse.trace.builder import active
@@ -23,10 +24,12 @@ from tinyfuse.trace.operations import (
     copy,
     lying,
     reshape,
+    size_of,
     stretch_atom,
     traced,
 )
-from tinyfuse.trace.picking import as_tracer, in_mode, take
+from tinyfuse.trace.picking import as_tracer, in_mode
+from tinyfuse.trace.promotion import converted_number
 from tinyfuse.trace.selection import promoting, where
 from tinyfuse.trace.tracer import Tracer
 
@@ -38,11 +41,11 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tracer
     arrays = [as_tracer(each) for each in choices]
     if not arrays:
         raise errors.InvalidArgumentError("need at least one array to choose from")
-    index = in_mode(a, len(arrays), mode)
-    if mode == "raise":
-        _require_choices(index, len(arrays))
+    index = in_mode(a, len(arrays), mode, "safe")
     to = np.result_type(*[each.dtype for each in arrays])
     shape = broadcast_shape([index, *arrays])
+    if mode == "raise" and size_of(shape):
+        _require_choices(index, len(arrays))
     chosen = cast(arrays[-1], to)._atom
     for at in range(len(arrays) - 2, -1, -1):
         here = apply(np.equal, (index, at))
@@ -78,10 +81,17 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tracer:
                 f"invalid entry {at} in condlist: should be boolean ndarray"
             )
     shape = broadcast_shape([*tests, *[traced(each) for each in choices]])
-    chosen = _as(default, to)
+    chosen = _everywhere(default, to)
     for test, choice in zip(tests[::-1], choices[::-1], strict=True):
         chosen = where(test, _as(choice, to), chosen)
     return lying(Tracer(active(), stretch_atom(chosen._atom, shape)), "C", chosen)
+
+
+def _everywhere(value: Any, dtype: np.dtype) -> Tracer:
+    """The default as numpy fills an array with it: a number wraps around where it does not fit."""
+    if type(value) in (int, float, bool):
+        return Tracer(active(), Literal(converted_number(value, dtype)))
+    return cast(traced(value), dtype)
 
 
 def _as(value: Any, dtype: np.dtype) -> Tracer:
@@ -129,11 +139,12 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         raise errors.InvalidArgumentError(
             f"parameter multi_index must be a sequence of length {len(extents)}"
         )
+    shape = np.broadcast_shapes(*[as_tracer(part).shape for part in parts])
     flat: Any = None
     triples = list(zip(parts, extents, modes, strict=True))
     for part, extent, each in triples if order == "C" else triples[::-1]:
         index = in_mode(part, extent, each)
-        if each == "raise":
+        if each == "raise" and size_of(shape):
             _require_coordinates(index, extent)
         flat = index if flat is None else apply(np.add, (apply(np.multiply, (flat, extent)), index))
     result: Tracer = flat
@@ -169,40 +180,7 @@ def _true_positions(x: Tracer) -> Tracer:
     return traced(np.flatnonzero(known))
 
 
-# -- places in sorted arrays
-
-
-@listed(np.searchsorted, method="searchsorted")
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tracer:
-    """How many elements come before: each is compared with each."""
-    x, value = as_tracer(a), as_tracer(v)
-    if x.ndim != 1:
-        raise errors.InvalidArgumentError("object too deep for desired array")
-    if side not in ("left", "right"):
-        raise errors.InvalidArgumentError(
-            f"search side must be one of 'left' or 'right' (got '{side}')"
-        )
-    if sorter is not None:
-        x = take(x, sorter)
-    to = np.result_type(x.dtype, value.dtype)
-    x, value = cast(x, to), reshape(cast(value, to), (*value.shape, 1))
-    if side == "left":
-        before = _comes_before(x, value)
-    else:
-        before = apply(np.logical_not, (_comes_before(value, x),))
-    return lying(before.sum(axis=-1), "C", value)
-
-
-def _comes_before(a: Tracer, b: Tracer) -> Tracer:
-    """In the order of np.sort, where NaN comes last."""
-    less = apply(np.less, (a, b))
-    if a.dtype.kind != "f":
-        return less
-    last = apply(
-        np.logical_and, (apply(np.isnan, (b,)), apply(np.logical_not, (apply(np.isnan, (a,)),)))
-    )
-    both: Tracer = apply(np.logical_or, (less, last))
-    return both
+# -- what is refused
 
 
 def _refused(functions: Sequence[Any], remedy: str) -> None:
@@ -212,8 +190,9 @@ def _refused(functions: Sequence[Any], remedy: str) -> None:
 
 
 _refused(
-    (np.sort, np.argsort, np.partition, np.argpartition, np.lexsort, np.median, np.percentile),
-    "call it outside of the traced function, and pass what it gives as an argument",
+    (np.partition, np.argpartition),
+    "numpy leaves open how the parts are ordered: write np.sort or np.argsort, which part at every "
+    "place",
 )
 _refused(
     (np.bincount,),

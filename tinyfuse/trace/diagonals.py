@@ -99,23 +99,30 @@ def _one_side(x: Tracer, k: int, lower: bool) -> Tracer:
     return Tracer(active(), select_atom(mask._atom, one, other, shape))
 
 
+def _on_diagonal(value: Tracer, count: int) -> Tracer:
+    """One value, or a column of as many as there are."""
+    if value.size == 1:
+        return reshape(value, ())
+    if value.size < count:
+        raise errors.UnsupportedArgumentError(
+            f"np.fill_diagonal of {count} elements with {value.size} values is not traced"
+        )
+    return reshape(reshape(value, (value.size,))[:count], (count, 1))  # type: ignore[index]
+
+
 @listed(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    if type(a) is not Tracer or a.ndim != 2 or wrap:
-        raise errors.UnsupportedArgumentError(
-            "np.fill_diagonal is traced for arrays with two axes, without wrap="
-        )
-    rows, columns = a.shape
-    count = min(rows, columns)
-    value = assigned_value(val, a.dtype)
-    if value.size != 1:
-        if value.size < count:
-            raise errors.UnsupportedArgumentError(
-                f"np.fill_diagonal of {count} elements with {value.size} values is not traced"
-            )
-        value = reshape(reshape(value, (value.size,))[:count], (count, 1))  # type: ignore[index]
-    else:
-        value = reshape(value, ())
+    if type(a) is not Tracer or wrap:
+        raise errors.UnsupportedArgumentError("np.fill_diagonal is traced without wrap=")
+    if a.ndim < 2:
+        raise errors.InvalidArgumentError("array must be at least 2-d")
+    if a.ndim > 2 and len(set(a.shape)) > 1:
+        raise errors.InvalidArgumentError("All dimensions of input must be of equal length")
+    count, columns = min(a.shape), a.shape[1]
+    value = _on_diagonal(assigned_value(val, a.dtype), count)
+    if a.ndim > 2:
+        a[(np.arange(count),) * a.ndim] = value if value.ndim == 0 else reshape(value, (count,))
+        return
     there = compared_positions(count, columns, np.equal, 0)
     block: Tracer = a[:count]  # type: ignore[index]
     block._assign(Tracer(active(), select_atom(there._atom, value._atom, block._atom, block.shape)))

@@ -78,6 +78,9 @@ def _with_outputs(
     if method == "reduce" and ufunc in REDUCTIONS:
         reduced = REDUCTIONS[ufunc](*inputs, out=outs[0], **kwargs)
         return write_function_output(ufunc, f"np.{ufunc.__name__}.reduce", outs[0], reduced)
+    if method == "accumulate":
+        made = METHODS[method](ufunc, *inputs, out=outs[0], **kwargs)
+        return write_function_output(ufunc, f"np.{ufunc.__name__}.accumulate", outs[0], made)
     mask = kwargs.pop("where", True)
     made = call_ufunc(ufunc, method, inputs, kwargs)
     return write_ufunc_output(ufunc, outs, made, kwargs.get("casting", "same_kind"), mask)

@@ -29,7 +29,7 @@ from tinyfuse.trace.operations import (
     traced,
     type_text,
 )
-from tinyfuse.trace.shape import atleast_1d, atleast_2d, atleast_3d, ravel
+from tinyfuse.trace.shape import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from tinyfuse.trace.tracer import Tracer
 
 _NOT_GIVEN: Any = np._NoValue
@@ -213,8 +213,8 @@ if hasattr(np, "unstack"):
     def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tracer, ...]:
         x = traced(x)
         at = normalize_axis_index(axis, x.ndim)
-        shape = (*x.shape[:at], *x.shape[at + 1 :])
-        return tuple([reshape(slice_axis(x, at, k, 1), shape) for k in range(x.shape[at])])
+        rows: Any = moveaxis(x, at, 0)
+        return tuple([rows[k] for k in range(x.shape[at])])
 
 
 # -- repetition
@@ -253,6 +253,9 @@ def tile(A: Any, reps: Any) -> Tracer:  # noqa: N803
     ndim = max(len(counts), x.ndim)
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - x.ndim) + x.shape
+    if any(count * extent < 0 for count, extent in zip(counts, shape, strict=True)):
+        raise errors.InvalidArgumentError("negative dimensions are not allowed")
+    counts = tuple([max(count, 0) for count in counts])
     x = reshape(x, tuple([part for extent in shape for part in (1, extent)]))
     pairs = list(zip(counts, shape, strict=True))
     stretched = broadcast(x, tuple([part for pair in pairs for part in pair]))

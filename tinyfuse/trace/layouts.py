@@ -118,6 +118,10 @@ class Layouts:
         else:
             self._known[new] = contiguous(new) if order == "C" else _packed(new, _ascending(new))
 
+    def stay(self, new: Var, cell: Any) -> None:
+        """Note that these are the elements of an array that has been written: where it lies."""
+        self._alike[new] = "=", Origin.of(cell)
+
     def convert(self, operand: Atom, converted: Atom) -> None:
         """Note that numpy converts an operand piece by piece: its own layout counts."""
         self._converted[converted] = operand
@@ -136,7 +140,8 @@ class Layouts:
                     known[last] = self._found(last)
         return known[atom]
 
-    def _producer(self, atom: Atom) -> Eqn | None:
+    def producer(self, atom: Atom) -> Eqn | None:
+        """The equation that a value comes from; None for inputs and literals."""
         eqns = self._builder.eqns
         if self._seen < len(eqns):
             self._producers.update({eqn.output: eqn for eqn in eqns[self._seen :]})
@@ -148,7 +153,7 @@ class Layouts:
         if atom in self._alike:
             needed: Sequence[Atom] = (self._alike[atom][1].value,)
         else:
-            eqn = self._producer(atom)
+            eqn = self.producer(atom)
             needed = () if eqn is None else _asked_operands(eqn, self._operands(eqn))
         return [x for x in needed if x not in self._known]
 
@@ -159,7 +164,7 @@ class Layouts:
         if atom in self._alike:
             order, origin = self._alike[atom]
             return _of_copy(atom, order, origin, origin.strides(self._known[origin.value]))
-        eqn = self._producer(atom)
+        eqn = self.producer(atom)
         if eqn is not None:
             operands = self._operands(eqn)
             return _of_output(eqn, operands, [self._known.get(each, ()) for each in operands])
@@ -174,6 +179,8 @@ def _ascending(value: Any) -> Sequence[int]:
 
 def _of_copy(new: Atom, order: str, origin: Origin, strides: Strides) -> Strides:
     """The strides of a new array that lies like another one, if it has as many axes."""
+    if order == "=":
+        return strides
     if len(new.shape) != len(origin.shape):
         return contiguous(new)
     if order == "K":

@@ -16,6 +16,7 @@ from tinyfuse.trace.operations import (
     broadcast,
     cast,
     insert_axes,
+    lying,
     reshape,
     shape_text,
     size_of,
@@ -111,7 +112,7 @@ def _batch_labels(x: Tracer, count: int) -> Labels:
 def dot(a: Any, b: Any, out: Any = None) -> Tracer:
     a, b = traced(a), traced(b)
     if not a.ndim or not b.ndim:
-        return apply(np.multiply, (a, b))
+        return _scaled(a, b)
     dimension = b.ndim - 2 if b.ndim > 1 else 0
     if a.shape[-1] != b.shape[dimension]:
         raise errors.ShapeError(
@@ -125,6 +126,14 @@ def dot(a: Any, b: Any, out: Any = None) -> Tracer:
     return contract(a, b, lhs, rhs, out_labels, "dot")
 
 
+def _scaled(a: Tracer, b: Tracer) -> Tracer:
+    """A product with a 0-d array. Of vectors and matrices of floats numpy adds it to zeros."""
+    product: Tracer = apply(np.multiply, (a, b))
+    if product.dtype.kind != "f" or product.size == 1 or product.ndim > 2:
+        return product
+    return lying(apply(np.add, (product, product.dtype.type(0))), "C", product)
+
+
 as_method("dot")(dot)
 
 
@@ -136,7 +145,7 @@ def inner(a: Any, b: Any, /) -> Tracer:
             f"shapes {shape_text(a.shape)} and {shape_text(b.shape)} not aligned: {a.shape[-1]} "
             f"(dim {a.ndim - 1}) != {b.shape[-1]} (dim {b.ndim - 1})"
         )
-    return dot(a, swapaxes(b, -1, -2) if b.ndim > 1 else b)
+    return dot(a, swapaxes(b, -1, -2) if b.ndim > 1 and a.ndim else b)
 
 
 @listed(np.vdot)
@@ -168,13 +177,24 @@ if hasattr(np, "vecdot"):
 if hasattr(np, "matvec"):
 
     def matvec(a: Any, b: Any, **options: Any) -> Any:
+        _require_axes("matvec", 0, a, "(m,n),(n)->(m)")
         return np.matmul(a, traced(b)[..., None], **options)[..., 0]  # type: ignore[index]
 
     def vecmat(a: Any, b: Any, **options: Any) -> Any:
+        _require_axes("vecmat", 1, b, "(n),(n,m)->(m)")
         return np.matmul(traced(a)[..., None, :], b, **options)[..., 0, :]  # type: ignore[index]
 
     COMPOSED_UFUNCS[np.matvec] = matvec
     COMPOSED_UFUNCS[np.vecmat] = vecmat
+
+
+def _require_axes(name: str, at: int, x: Any, signature: str) -> None:
+    """Raises ShapeError where an operand is no matrix."""
+    if np.ndim(x) < 2:
+        raise errors.ShapeError(
+            f"{name}: Input operand {at} does not have enough dimensions (has {np.ndim(x)}, gufunc "
+            f"core with signature {signature} requires 2)"
+        )
 
 
 def scalar_if_0d(x: Tracer) -> Tracer:

@@ -13,7 +13,14 @@ from tinyfuse.trace.axes import axis_tuple, normalize_axis_index
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.joining import concatenate_, diff, ravel
 from tinyfuse.trace.known import known_value
-from tinyfuse.trace.operations import cast, reshape, slice_axis, transpose
+from tinyfuse.trace.operations import (
+    cast,
+    fresh,
+    lying,
+    reshape,
+    slice_axis,
+    transpose,
+)
 from tinyfuse.trace.picking import as_tracer, take
 from tinyfuse.trace.tracer import Tracer
 
@@ -46,17 +53,17 @@ def _end(value: Any, x: Tracer) -> Tracer:
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     values = as_tracer(y)
     at = normalize_axis_index(axis, values.ndim)
-    width = dx if x is None else _widths(as_tracer(x), values, at)
+    width = dx if x is None else _widths(as_tracer(x), values, axis)
     extent = max(values.shape[at] - 1, 0)
     later, earlier = slice_axis(values, at, 1, extent), slice_axis(values, at, 0, extent)
-    return (width * (later + earlier) / 2.0).sum(at)  # type: ignore[operator]
+    return (width * (later + earlier) / 2.0).sum(axis)  # type: ignore[operator]
 
 
 def _widths(x: Tracer, y: Tracer, axis: int) -> Tracer:
     if x.ndim != 1:
         return diff(x, axis=axis)
-    widths = diff(x)
-    return reshape(widths, tuple([widths.size if at == axis else 1 for at in range(y.ndim)]))
+    widths, along = diff(x), normalize_axis_index(axis, y.ndim)
+    return reshape(widths, tuple([widths.size if at == along else 1 for at in range(y.ndim)]))
 
 
 @listed(np.gradient)
@@ -114,7 +121,7 @@ def _slope(x: Tracer, axis: int, step: Any, order: int) -> Tracer:
     to = x.dtype if x.dtype.kind == "f" else FLOAT64
     joined = concatenate_([cast(as_tracer(part), to) for part in slopes])
     inverse = [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)]
-    return transpose(joined, inverse)
+    return lying(fresh(transpose(joined, inverse)), "K", x)
 
 
 def _beside(steps: Any, rows: Any) -> Any:
@@ -182,7 +189,7 @@ def interp(
     found = np.where(at < places[0], low, np.where(at > places[-1], high, found))  # type: ignore
     result: Any = np.where(np.isnan(at), at, found)
     result._scalar = not result.shape
-    return result
+    return lying(result, "C", at)
 
 
 def _require_points(places: Tracer, values: Tracer) -> None:

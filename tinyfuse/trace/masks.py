@@ -30,6 +30,7 @@ from tinyfuse.trace.operations import (
     traced,
     type_text,
 )
+from tinyfuse.trace.outputs import broadcasts
 from tinyfuse.trace.same import same_value
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.tree import Leaf
@@ -106,6 +107,10 @@ class Masked(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
     def __getitem__(self, index: Any) -> Any:
         return operate(_part, self, index)
 
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        operate(refuse, "x[mask][...] = value, which writes into a copy")
+        raise AssertionError
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return operate(_call_ufunc, ufunc, method, inputs, kwargs)
 
@@ -164,40 +169,46 @@ def masked(x: Tracer, key: Key) -> Masked:
 
 def set_masked(target: Tracer, key: Key, value: Any) -> None:
     mask = _mask_of(key)
-    part = basic_part(target, key)
+    part = target if key.is_whole else target[(*key.basic, ...)]  # type: ignore[index]
     chosen = Masked(part, mask.values._atom, mask.at)
     if type(value) is Masked:
         _require_same_mask(chosen, value)
         new = cast(value._whole, target.dtype)
     else:
-        new = assigned_value(value, target.dtype)
-        _require_no_length(chosen, new)
+        new = _fitting(chosen, assigned_value(value, target.dtype))
     part._assign(_chosen(chosen, new))
 
 
-def _require_no_length(chosen: Masked, value: Tracer) -> None:
-    """A value may have the axes behind those of the mask; others would be as long as it chooses."""
-    whole, behind = chosen._whole, chosen._behind
-    ones = value.shape[: max(value.ndim - behind, 0)]
-    own = value.shape[len(ones) :]
-    aligned = whole.shape[whole.ndim - len(own) :] if own else ()
-    if any(extent != 1 for extent in ones):
-        if not chosen._mask.shape or (len(ones) == 1 and not chosen._at):
-            refuse(f"x[mask] = an array of {value.shape[0]} elements")
-        refuse(f"x[mask] = an array of shape {shape_text(value.shape)}")
-    if any(a not in (1, b) for a, b in zip(own, aligned, strict=True)):
+def _fitting(chosen: Masked, value: Tracer) -> Tracer:
+    """A value beside the whole array, with axes of size 1 where the mask chooses.
+
+    Raises DataDependentShapeError where it is to be as long as what the mask chooses.
+    """
+    shape = value.shape
+    while len(shape) > chosen.ndim and shape[0] == 1:
+        shape = shape[1:]
+    at = len(shape) - chosen._behind - 1
+    if at >= 0:
+        if at > chosen._at or shape[at] != 1:
+            refuse(f"x[mask] = {_kind(chosen, value)}")
+        shape = (*shape[:at], *(1,) * chosen._taken, *shape[at + 1 :])
+    if not broadcasts(shape, chosen._whole.shape):
         raise errors.ShapeError(
             f"shape mismatch: value array of shape {shape_text(value.shape)} could not be "
-            f"broadcast to indexing result of shape {shape_text(aligned)} for each chosen element"
+            f"broadcast to what a mask chooses of {type_text(chosen._whole)}"
         )
+    return reshape(value, shape)
+
+
+def _kind(chosen: Masked, value: Tracer) -> str:
+    if value.ndim == 1 and not chosen._at:
+        return f"an array of {value.size} elements"
+    return f"an array of shape {shape_text(value.shape)}"
 
 
 def _chosen(chosen: Masked, new: Tracer) -> Tracer:
     """The whole array with new elements where the mask is true."""
-    whole = chosen._whole
-    atom = new._atom
-    if len(atom.shape) > whole.ndim:
-        atom = active().emit(p.reshape, atom, shape=atom.shape[len(atom.shape) - whole.ndim :])
+    whole, atom = chosen._whole, new._atom
     atom = stretch_atom(atom, whole.shape) if atom.shape else atom
     return Tracer(active(), select_atom(chosen._spread, atom, whole._atom, whole.shape))
 

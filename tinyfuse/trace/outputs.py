@@ -128,11 +128,11 @@ def _put(out: Tracer, value: Tracer, mask: Any = True) -> Tracer:
 def chosen_atom(mask: Any, atom: Atom, target: Tracer) -> Atom:
     """The elements of an atom where a mask is true, elsewhere those of the target."""
     shape = target.shape
-    atoms = (full_atom(_mask(mask, shape), shape), full_atom(atom, shape), target._atom)
+    atoms = (full_atom(mask_atom(mask, shape), shape), full_atom(atom, shape), target._atom)
     return active().define(p.elementwise, atoms, {"op": "select"}, shape, target.dtype)
 
 
-def _mask(mask: Any, shape: Shape) -> Atom:
+def mask_atom(mask: Any, shape: Shape) -> Atom:
     x = traced(mask)
     if x.dtype != BOOL:
         raise errors.DtypeError(
@@ -149,6 +149,7 @@ def _mask(mask: Any, shape: Shape) -> Atom:
 _CASTING: dict[Any, Any] = {
     **dict.fromkeys((np.clip, np.concatenate, np.stack), "same_kind"),
     **dict.fromkeys((np.sum, np.prod, np.max, np.min, np.any, np.all), "unsafe"),
+    **dict.fromkeys((np.cumsum, np.cumprod, np.nancumsum, np.nancumprod), "unsafe"),
     **dict.fromkeys((np.nansum, np.nanprod, np.nanmax, np.nanmin), "unsafe"),
 }
 
@@ -156,12 +157,16 @@ _CASTING: dict[Any, Any] = {
 def write_function_output(function: Any, name: str, out: Any, value: Tracer) -> Tracer:
     """Put the result of a function into the array given as `out=`."""
     require_array(out)
-    if out.shape != value.shape:
+    if out.shape != value.shape and not (
+        function is np.clip and broadcasts(value.shape, out.shape)
+    ):
         raise errors.ShapeError(
             f"{name}: the output array {describe(out.shape, out.dtype)} does not fit the result "
             f"{describe(value.shape, value.dtype)}"
         )
     rule: Any = "unsafe" if isinstance(function, np.ufunc) else _CASTING.get(function)
+    if function is np.take and np.can_cast(out.dtype, value.dtype):
+        rule = "unsafe"  # numpy takes into a copy of `out` in the dtype of the elements
     if out.dtype != value.dtype and rule is None:
         raise errors.DtypeError(
             f"{name}(..., out=) of {out.dtype}, where the result is {value.dtype}: pass an array "

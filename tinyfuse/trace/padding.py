@@ -58,6 +58,8 @@ def _pad_widths(pad_width: Any, ndim: int) -> list[Width]:
         for axis, width in pad_width.items():
             pairs[normalize_axis_tuple(axis, ndim)[0]] = tuple(np.broadcast_to(width, 2))
     else:
+        if np.min(pad_width, initial=0) < 0:
+            raise errors.InvalidArgumentError("index can't contain negative values")
         pairs = np.broadcast_to(pad_width, (ndim, 2)).tolist()
     widths = [(operator.index(before), operator.index(after)) for before, after in pairs]
     if any(min(width) < 0 for width in widths):

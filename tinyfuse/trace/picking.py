@@ -42,16 +42,21 @@ def as_tracer(value: Any) -> Tracer:
 # -- positions in the modes of np.take
 
 
-def in_mode(indices: Any, extent: int, mode: str) -> Any:
-    """Positions that count from the start in the modes wrap and clip."""
+def in_mode(indices: Any, extent: int, mode: str, rule: str = "same_kind") -> Any:
+    """Positions that count from the start in the modes wrap and clip.
+
+    rule: by which numpy converts arrays of positions to int64.
+    """
     if mode not in _MODES:
         raise errors.InvalidArgumentError(
             f"clipmode must be one of 'clip', 'raise', or 'wrap' (got '{mode}')"
         )
     index = as_tracer(indices)
-    if index.dtype.kind not in "biu" and index.size:
+    fits = np.can_cast(index.dtype, INT64, rule)  # type: ignore[arg-type]
+    if not fits and (index.size or hasattr(indices, "dtype")):
         raise errors.DtypeError(
-            f"Cannot cast array data from {index.dtype!r} to {INT64!r} according to the rule 'safe'"
+            f"Cannot cast array data from {index.dtype!r} to {INT64!r} according to the rule "
+            f"'{rule}'"
         )
     index = cast(index, INT64)
     if mode == "wrap":
@@ -69,9 +74,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     x = as_tracer(a)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
-    at = normalize_axis_index(operator.index(axis), x.ndim) if x.ndim else 0
     if not x.ndim:
         x = reshape(x, (1,))
+    at = normalize_axis_index(operator.index(axis), x.ndim)
     index = in_mode(indices, x.shape[at], mode)
     taken: Tracer = x[(*(slice(None),) * at, index)]  # type: ignore[index]
     if type(taken) is not Tracer:
@@ -82,8 +87,10 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 @listed(np.put, method="put")
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     target = _writable(a, "np.put")
-    index = in_mode(ind, target.size, mode)
+    index = in_mode(ind, target.size, mode, "safe")
     index = reshape(index, (index.size,))
+    if index.size and not target.size:
+        raise errors.IndexingError("cannot replace elements of an empty array")
     values = assigned_value(v, target.dtype)
     flat = _flat(target)
     if index.size and values.size:
@@ -121,6 +128,7 @@ def _writable(a: Any, name: str) -> Tracer:
 @listed(np.putmask)
 def putmask(a: Any, /, mask: Any, values: Any) -> None:
     target = _writable(a, "np.putmask")
+    _require_safe(values, target)
     chosen = to_bool(as_tracer(mask))
     if chosen.size != target.size:
         raise errors.InvalidArgumentError("putmask: mask and data must be the same size")
@@ -132,9 +140,19 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
     target._assign(Tracer(active(), select_atom(*atoms, target.shape)))
 
 
+def _require_safe(values: Any, target: Tracer) -> None:
+    """numpy converts numbers and lists as they come, arrays only where that changes no value."""
+    if isinstance(values, np.ndarray) and not np.can_cast(values.dtype, target.dtype):
+        raise errors.DtypeError(
+            f"Cannot cast array data from {values.dtype!r} to {target.dtype!r} according to the "
+            "rule 'safe'"
+        )
+
+
 @listed(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     target = _writable(arr, "np.place")
+    _require_safe(vals, target)
     chosen, values = to_bool(as_tracer(mask)), assigned_value(vals, target.dtype)
     if chosen.size != target.size:
         raise errors.InvalidArgumentError("place: mask and data must be the same size")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -14,6 +13,7 @@ from tinyfuse.dtypes import FLOAT32, is_supported
 from tinyfuse.errors import UnsupportedDtypeError
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS
+from tinyfuse.records import dataclass
 
 # A dtype, or the type of a Python number, which gives way to the dtypes of arrays.
 OperandKind = np.dtype | type

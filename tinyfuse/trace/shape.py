@@ -115,7 +115,9 @@ def squeeze(a: Any, axis: Any = None) -> Tracer:
     if axis is None:
         axes = [at for at, extent in enumerate(x.shape) if extent == 1]
     else:
-        axes = [normalize_axis_index(each, x.ndim) for each in axis_tuple(axis)] if x.ndim else []
+        ndim = x.ndim if isinstance(axis, tuple) else max(x.ndim, 1)
+        found = [normalize_axis_index(each, ndim) for each in axis_tuple(axis)]
+        axes = found if x.ndim else []
     if any(x.shape[at] != 1 for at in axes):
         raise errors.ShapeError(
             "cannot select an axis to squeeze out which has size not equal to one: "
@@ -299,6 +301,8 @@ def view(x: Tracer, *args: Any, **kwargs: Any) -> Tracer:
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tracer:
     x = traced(array)
     asked = requested_shape(shape)
+    if min(asked, default=0) < 0:
+        raise errors.InvalidArgumentError("all elements of broadcast shape must be non-negative")
     padded = (1,) * (len(asked) - x.ndim) + x.shape
     if len(padded) != len(asked) or any(
         n not in (1, to) for n, to in zip(padded, asked, strict=True)

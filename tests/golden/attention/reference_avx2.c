@@ -41,7 +41,7 @@ static inline float tf_scaled_float(float p, uint32_t biased) {
   return p * tf_from_bits_float((biased - half) << 23) * tf_from_bits_float(half << 23);
 }
 
-// e^x. The polynomial is off by 2^-28.3.
+// e^x. The polynomial is off by 2^-27.5.
 static inline float tf_exp_float(float x) {
   float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
   float n = t - 0x1.8001fcp+23f;
