@@ -283,6 +283,7 @@ def test_lanes_that_a_row_does_not_fill_stay_as_they_are() -> None:
         "      for l < 64 vector",
         "        out_lanes[l] = out_lanes[l] + x[100 * i + l]",
         "      for l < 64 vector",
-        "        out_lanes[l] = out_lanes[l] + x[100 * i + l + 64] if l + 64 < 100 else out_lanes[l]",
+        "        out_lanes[l] = out_lanes[l] + x[100 * i + l + 64] "
+        "if l + 64 < 100 else out_lanes[l]",
     ]
     assert_same_bits(loops, stages)
