@@ -168,6 +168,16 @@ def draw_program(
     effects: bool = True,
 ) -> Program:
     """A valid program: numpy runs it on its arguments without raising, to supported dtypes."""
+    while True:
+        program = _attempted(choices, label, name, composed, effects)
+        if program is not None:
+            return program
+
+
+def _attempted(
+    choices: Choices, label: str, name: str, composed: bool, effects: bool
+) -> Program | None:
+    """A program; None in the rare case that it does not run as it did while it was drawn."""
     large = choices.chance(1, 8)
     arguments, captured = _parameters(choices, large, effects)
     scope = _scope(choices, arguments, captured, _LARGE if large else _SMALL, composed)
@@ -175,16 +185,17 @@ def draw_program(
     made = [run.statement.target for run in runs if run.statement.target]
     outputs = _outputs(choices, made or [scope.array()])
     if choices.chance(1, 10):  # what nothing needs stays
-        return _program(scope, label, name, arguments, captured, runs, outputs)
+        program = _program(scope, label, name, arguments, captured, runs, outputs)
+        return program if _is_valid(program, scope.values) else None
     some = [run for run in runs if not run.statement.is_effect or choices.below(_DROPPED)]
     for chosen in (some, runs):
         kept, needed = _needed(chosen, outputs, scope)
         given = {name: arguments[name] for name in arguments if name in needed} or arguments
         seen = {name: captured[name] for name in captured if name in needed}
         program = _program(scope, label, name, given, seen, kept, outputs)
-        if len(some) == len(runs) or _is_valid(program, scope.values):
-            break
-    return program
+        if _is_valid(program, scope.values):
+            return program
+    return None
 
 
 def _program(
