@@ -270,3 +270,20 @@ def test_a_chain_that_data_rules_out_does_not_run() -> None:
         "      out_blocks[b] = out_blocks_acc[0]",
     ]
     assert_same_bits(loops, stages)
+
+
+def test_lanes_that_a_row_does_not_fill_stay_as_they_are() -> None:
+    build = GraphBuilder("rows")
+    stages = build_stages(build.graph(build.reduce("sum", build.input("x", 2, 100), 1)))
+    loops = lowered(stages)
+    assert loops_text(loops).splitlines()[3:10] == [
+        "      alloc out_lanes: float32[64] on the stack",
+        "      for l < 64 vector",
+        "        out_lanes[l] = 0.0",
+        "      for l < 64 vector",
+        "        out_lanes[l] = out_lanes[l] + x[100 * i + l]",
+        "      for l < 64 vector",
+        "        out_lanes[l] = out_lanes[l] + x[100 * i + l + 64] "
+        "if l + 64 < 100 else out_lanes[l]",
+    ]
+    assert_same_bits(loops, stages)

@@ -169,8 +169,8 @@ def test_refusals_of_numpy(function: Callable[..., Any], message: str) -> None:
         (
             lambda x: np.max(x, axis=0, out=np.zeros(4, np.int8)),
             errors.UnsupportedArgumentError,
-            "np.maximum.reduce(..., out=) of int8, where numpy compares float32 and converts after "
-            "every element, is not supported: pass an array of float32",
+            "np.maximum.reduce(..., out=) of int8, where numpy compares float32 and converts "
+            "elements on the way, is not supported: pass an array of float32",
         ),
         (
             lambda x: np.argmax(x, out=np.zeros((), np.int32)),

@@ -15,8 +15,7 @@ from tinyfuse.loops.ir import (
     walk_statements,
     written_by,
 )
-from tinyfuse.lower.point import axes_of
-from tinyfuse.stage.expr import Load, walk
+from tinyfuse.stage.expr import Load, axes_of, walk
 
 
 def hoist(statements: Sequence[Statement]) -> tuple[Statement, ...]:

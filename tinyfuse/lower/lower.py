@@ -30,17 +30,20 @@ from tinyfuse.lower.bounds import Range, changes, excluded, image, whole
 from tinyfuse.lower.collapse import collapse
 from tinyfuse.lower.grain import grain
 from tinyfuse.lower.hoist import hoist
-from tinyfuse.lower.pieces import Piece, assembled, choices, parts, run
-from tinyfuse.lower.point import Point, axes_of
-from tinyfuse.lower.reads import Reads, reads_of
+from tinyfuse.lower.pieces import Piece, assembled, choices, parts, rounds, run, steps
+from tinyfuse.lower.point import Point
+from tinyfuse.lower.reads import Reads, condition_before, reads_of
 from tinyfuse.lower.rows import STACK_LIMIT, Leaf, Ranges, RowLowering
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.storage import Names, Storage
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.schedule import Loop, Schedule
-from tinyfuse.stage.expr import Accumulator, Const, Expr, IndexTest, Load, Op, walk
+from tinyfuse.stage.expr import Const, Expr, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, IndexLike, affine
 from tinyfuse.stage.ir import Order, Stage
+
+# Operations that lanes may run behind a test.
+LANE_BUDGET = 6
 
 
 def lower(schedule: Schedule, machine: Machine) -> Loops:
@@ -59,6 +62,7 @@ class _Lowering(RowLowering):
         self.storage: dict[Stage, Storage] = {}
         self.reads: dict[Stage, Reads] = {}
         self.attachments: dict[Stage, list[Stage]] = {}
+        self.lanes: set[Stage] = set()  # stages whose last axis is halved to one element
         # An inlined stage names a local, a stored one its buffer.
         self.stored = [s for s in self.stages.stages if not schedule[s].inlined]
         self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
@@ -85,6 +89,8 @@ class _Lowering(RowLowering):
 
     def _read(self) -> None:
         for stage in self.stored:
+            if stage.order is Order.HALVING:
+                self.lanes.add(stage.reads()[0].source)
             self.reads[stage] = reads_of(self.schedule, stage)
             site = self.schedule[stage].compute_at
             if site:
@@ -197,7 +203,7 @@ class _Lowering(RowLowering):
         self, stage: Stage, loops: Sequence[Loop], ranges: Ranges, register: Buffer
     ) -> list[Statement]:
         """The chain in a register; not at all where a condition says so that no loop changes."""
-        condition, body = _condition_before(stage)
+        condition, body = condition_before(stage)
 
         def update(point: Ranges) -> list[Statement]:
             return self._computation(stage, point, register, Affine(), body)
@@ -292,7 +298,7 @@ class _Lowering(RowLowering):
             return source.load([index.substitute(values) for index in load.indices])
 
         statements: list[Statement] = []
-        for pairs, step, distance in _rounds(stage.order, axis.extent):
+        for pairs, step, distance in rounds(stage.order, axis.extent):
             mark = len(self.names.active)
             pair = Axis(self.names.fresh(axis.name), pairs) if pairs > 1 else None
             near = affine(pair) * step if pair else Affine()
@@ -357,7 +363,9 @@ class _Lowering(RowLowering):
             return self._steps(stage, loop, ranges, bare)
         if loop.kind is LoopKind.UNROLL:
             return [Piece(Range(range_.base + s, 1), s, s + 1) for s in range(range_.extent)]
-        cuts = [] if bare else self._cuts(stage, loop.axis, ranges)
+        cuts = (
+            [] if bare or self._keeps_lanes(stage, loop) else self._cuts(stage, loop.axis, ranges)
+        )
         if range_.base.is_constant:
             name = self.names.fresh(loop.axis.name) if range_.extent > 1 else ""
             start = range_.base.constant
@@ -366,6 +374,17 @@ class _Lowering(RowLowering):
             return choices(range_.base, cuts)
         variable = Axis(self.names.fresh(loop.axis.name), range_.extent)
         return [Piece(Range(range_.base + variable, 1), 0, range_.extent, variable)]
+
+    def _keeps_lanes(self, stage: Stage, loop: Loop) -> bool:
+        """Whether all lanes run where a row ends among them: its last ones stay as they are.
+
+        So lanes are written and read in vectors of one width, which processors forward from one to
+        the other. Only short expressions, as nothing behind a test is named.
+        """
+        if stage not in self.lanes or loop.axis is not stage.axes[-1]:
+            return False
+        bodies = [s.body for s in (stage, *self.reads[stage].inlined) if s.body]
+        return sum(isinstance(node, Op) for body in bodies for node in walk(body)) <= LANE_BUDGET
 
     def _cuts(self, stage: Stage, axis: Axis, ranges: Ranges) -> list[int]:
         """Where along an axis the conditions in the stage's body change."""
@@ -381,30 +400,14 @@ class _Lowering(RowLowering):
         """Steps of several elements, cut where they can be, with a shorter one at each end."""
         range_ = ranges[loop.axis]
         if bare or loop.kind is LoopKind.PARALLEL or not range_.base.is_constant:
-            return self._whole_steps(loop, range_)
+            return steps(loop, range_, self.names.fresh)
         start = range_.base.constant
         cuts = self._cuts(stage, loop.axis, ranges)
         return [
             piece
             for low, high in parts(start, start + range_.extent, cuts)
-            for piece in self._whole_steps(loop, Range(affine(low), high - low))
+            for piece in steps(loop, Range(affine(low), high - low), self.names.fresh)
         ]
-
-    def _whole_steps(self, loop: Loop, range_: Range) -> list[Piece]:
-        count, tail = divmod(range_.extent, loop.step)
-        pieces = []
-        if loop.kind is LoopKind.UNROLL:
-            starts = [range_.base + turn * loop.step for turn in range(count)]
-            pieces = [Piece(Range(s, loop.step), at, at + 1) for at, s in enumerate(starts)]
-        elif count > 1:
-            variable = Axis(self.names.fresh(f"{loop.axis.name}_outer"), count)
-            main = Range(range_.base + affine(variable) * loop.step, loop.step)
-            pieces.append(Piece(main, 0, count, variable))
-        elif count:
-            pieces.append(Piece(Range(range_.base, loop.step), 0, 1))
-        if tail:
-            pieces.append(Piece(Range(range_.base + count * loop.step, tail), count, count + 1))
-        return pieces
 
     # --- stages computed inside a loop of another -------------------------------------------------
 
@@ -452,32 +455,5 @@ class _Lowering(RowLowering):
         return region
 
 
-def _condition_before(stage: Stage) -> tuple[Expr | None, Expr]:
-    """What decides for all elements of a chain alike whether they count, and the rest of the body.
-
-    Conditions on indices are no such: loops are cut where these change.
-    """
-    body, reduced = stage.body, stage.reduce_axes
-    assert body is not None
-    if not isinstance(body, Op) or body.name != "select":
-        return None, body
-    condition, links, otherwise = body.operands
-    parts = list(walk(condition))
-    changes = any(axis in reduced for part in parts for axis in axes_of(part))
-    fixed = not any(isinstance(part, (Accumulator, IndexTest)) for part in parts)
-    if isinstance(otherwise, Accumulator) and fixed and not changes:
-        return condition, links
-    return None, body
-
-
 def _size(stage: Stage) -> int:
     return prod(stage.shape)
-
-
-def _rounds(order: Order, length: int) -> list[tuple[int, int, int]]:
-    """(number of pairs, distance between pairs, distance within a pair) of each round of a tree."""
-    if order is Order.HALVING:
-        halves = [length >> shift for shift in range(1, length.bit_length())]
-        return [(half, 1, half) for half in halves]
-    widths = [1 << shift for shift in range((length - 1).bit_length())]
-    return [(-(-(length - width) // (2 * width)), 2 * width, width) for width in widths]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from tinyfuse.loops.ir import Alloc, Block, For, If, Statement
+from tinyfuse.loops.ir import Alloc, Block, For, If, LoopKind, Statement
 from tinyfuse.lower.bounds import Range
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.schedule import MAX_PIECES, Loop
 from tinyfuse.stage.expr import IndexTest
 from tinyfuse.stage.index import Affine, Axis, affine
+from tinyfuse.stage.ir import Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,24 @@ def run(name: str, start: int, stop: int) -> Piece:
         return Piece(Range(affine(start), 1), start, stop)
     variable = Axis(name, stop - start, start)
     return Piece(Range(affine(variable), 1), start, stop, variable)
+
+
+def steps(loop: Loop, range_: Range, fresh: Callable[[str], str]) -> list[Piece]:
+    """Steps of several elements; the last one may be shorter."""
+    count, tail = divmod(range_.extent, loop.step)
+    pieces = []
+    if loop.kind is LoopKind.UNROLL:
+        starts = [range_.base + turn * loop.step for turn in range(count)]
+        pieces = [Piece(Range(s, loop.step), at, at + 1) for at, s in enumerate(starts)]
+    elif count > 1:
+        variable = Axis(fresh(f"{loop.axis.name}_outer"), count)
+        main = Range(range_.base + affine(variable) * loop.step, loop.step)
+        pieces.append(Piece(main, 0, count, variable))
+    elif count:
+        pieces.append(Piece(Range(range_.base, loop.step), 0, 1))
+    if tail:
+        pieces.append(Piece(Range(range_.base + count * loop.step, tail), count, count + 1))
+    return pieces
 
 
 def choices(position: Affine, cuts: Sequence[int]) -> list[Piece]:
@@ -83,3 +102,12 @@ def _choice(counter: Affine, pieces: list[Piece], bodies: list[list[Statement]])
     for piece, part in reversed(list(zip(pieces[:-1], bodies[:-1], strict=True))):
         body = [If(IndexTest(counter, None, piece.stop), tuple(part), tuple(body))]
     return body
+
+
+def rounds(order: Order, length: int) -> list[tuple[int, int, int]]:
+    """(number of pairs, distance between pairs, distance within a pair) of each round of a tree."""
+    if order is Order.HALVING:
+        halves = [length >> shift for shift in range(1, length.bit_length())]
+        return [(half, 1, half) for half in halves]
+    widths = [1 << shift for shift in range((length - 1).bit_length())]
+    return [(-(-(length - width) // (2 * width)), 2 * width, width) for width in widths]

@@ -17,6 +17,7 @@ from tinyfuse.stage.expr import (
     IndexTest,
     Load,
     Op,
+    axes_of,
     fold,
     rewrite,
     substitute,
@@ -155,13 +156,6 @@ class Point:
         return self.innermost is not None and not any(
             isinstance(node, Local) or self.innermost in axes_of(node) for node in walk(value)
         )
-
-
-def axes_of(node: Expr) -> dict[Axis, None]:
-    """The axes in the indices of a leaf."""
-    if isinstance(node, Load):
-        return {axis: None for index in node.indices for axis in index.axes()}
-    return node.index.axes() if isinstance(node, (Index, IndexTest)) else {}
 
 
 def depth(root: Expr) -> int:

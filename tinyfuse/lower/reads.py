@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, substitute, walk
+from tinyfuse.stage.expr import (
+    Accumulator,
+    Expr,
+    IndexTest,
+    Load,
+    Op,
+    axes_of,
+    substitute,
+    walk,
+)
 from tinyfuse.stage.index import Affine
 from tinyfuse.stage.ir import Stage
 
@@ -65,3 +74,21 @@ def inlined_body(stage: Stage, indices: Sequence[Affine]) -> Expr:
     """The expression of one element of a stage, its axes replaced by indices."""
     assert stage.body is not None
     return substitute(stage.body, dict(zip(stage.axes, indices, strict=True)))
+
+
+def condition_before(stage: Stage) -> tuple[Expr | None, Expr]:
+    """What decides for all elements of a chain alike whether they count, and the rest of the body.
+
+    Conditions on indices are no such: loops are cut where these change.
+    """
+    body, reduced = stage.body, stage.reduce_axes
+    assert body is not None
+    if not isinstance(body, Op) or body.name != "select":
+        return None, body
+    condition, links, otherwise = body.operands
+    parts = list(walk(condition))
+    changes = any(axis in reduced for part in parts for axis in axes_of(part))
+    fixed = not any(isinstance(part, (Accumulator, IndexTest)) for part in parts)
+    if isinstance(otherwise, Accumulator) and fixed and not changes:
+        return condition, links
+    return None, body

@@ -232,6 +232,13 @@ def decided(condition: Expr) -> bool | None:
     return None
 
 
+def axes_of(node: Expr) -> dict[Axis, None]:
+    """The axes in the indices of a leaf."""
+    if isinstance(node, Load):
+        return {axis: None for index in node.indices for axis in index.axes()}
+    return node.index.axes() if isinstance(node, (Index, IndexTest)) else {}
+
+
 def is_of_rank(node: Expr) -> bool:
     """Whether an expression only turns a stored rank into the value it stands for."""
     return (

@@ -1,15 +1,15 @@
 typedef struct tf_pool tf_pool;
 
 // return x @ y / np.sqrt((x * x).sum() * (y * y).sum())
-// [matmul_lanes, matmul] reads 1.56 KiB, writes 8 B, 263 operations
+// [matmul_lanes, matmul] reads 1.56 KiB, writes 8 B, 319 operations
 static void cosine_matmul(const double *restrict x, const double *restrict y, double *restrict matmul) {
   double matmul_lanes[64];
   for (long l = 0; l < 64; l++)
     matmul_lanes[l] = 0.0;
   for (long l = 0; l < 64; l++)
     matmul_lanes[l] = __builtin_fma(x[l], y[l], matmul_lanes[l]);
-  for (long l = 0; l < 36; l++)
-    matmul_lanes[l] = __builtin_fma(x[l + 64], y[l + 64], matmul_lanes[l]);
+  for (long l = 0; l < 64; l++)
+    matmul_lanes[l] = l < 36 ? __builtin_fma(x[l + 64], y[l + 64], matmul_lanes[l]) : matmul_lanes[l];
   for (long l = 0; l < 32; l++)
     matmul_lanes[l] += matmul_lanes[l + 32];
   for (long l = 0; l < 16; l++)
@@ -25,15 +25,15 @@ static void cosine_matmul(const double *restrict x, const double *restrict y, do
 }
 
 // return x @ y / np.sqrt((x * x).sum() * (y * y).sum())
-// [multiply, sum_lanes, sum] reads 800 B, writes 8 B, 263 operations
+// [multiply, sum_lanes, sum] reads 800 B, writes 8 B, 319 operations
 static void cosine_sum(const double *restrict x, double *restrict sum) {
   double sum_lanes[64];
   for (long l = 0; l < 64; l++)
     sum_lanes[l] = 0.0;
   for (long l = 0; l < 64; l++)
     sum_lanes[l] += x[l] * x[l];
-  for (long l = 0; l < 36; l++)
-    sum_lanes[l] += x[l + 64] * x[l + 64];
+  for (long l = 0; l < 64; l++)
+    sum_lanes[l] = l < 36 ? sum_lanes[l] + x[l + 64] * x[l + 64] : sum_lanes[l];
   for (long l = 0; l < 32; l++)
     sum_lanes[l] += sum_lanes[l + 32];
   for (long l = 0; l < 16; l++)
@@ -49,15 +49,15 @@ static void cosine_sum(const double *restrict x, double *restrict sum) {
 }
 
 // return x @ y / np.sqrt((x * x).sum() * (y * y).sum())
-// [multiply_1, sum_1_lanes, sum_1] reads 800 B, writes 8 B, 263 operations
+// [multiply_1, sum_1_lanes, sum_1] reads 800 B, writes 8 B, 319 operations
 static void cosine_sum_1(const double *restrict y, double *restrict sum_1) {
   double sum_1_lanes[64];
   for (long l = 0; l < 64; l++)
     sum_1_lanes[l] = 0.0;
   for (long l = 0; l < 64; l++)
     sum_1_lanes[l] += y[l] * y[l];
-  for (long l = 0; l < 36; l++)
-    sum_1_lanes[l] += y[l + 64] * y[l + 64];
+  for (long l = 0; l < 64; l++)
+    sum_1_lanes[l] = l < 36 ? sum_1_lanes[l] + y[l + 64] * y[l + 64] : sum_1_lanes[l];
   for (long l = 0; l < 32; l++)
     sum_1_lanes[l] += sum_1_lanes[l + 32];
   for (long l = 0; l < 16; l++)

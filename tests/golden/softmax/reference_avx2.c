@@ -80,7 +80,7 @@ static void softmax_e(const uint32_t *restrict max_rank, const float *restrict x
 }
 
 // return e / e.sum(axis=-1, keepdims=True)
-// [sum_lanes, sum] reads 9.38 KiB, writes 32 B, 2904 operations
+// [sum_lanes, sum] reads 9.38 KiB, writes 32 B, 3064 operations
 static void softmax_sum(const float *restrict e, float *restrict sum) {
   for (long i = 0; i < 8; i++) {
     float sum_lanes[64];
@@ -89,8 +89,8 @@ static void softmax_sum(const float *restrict e, float *restrict sum) {
     for (long s = 0; s < 4; s++)
       for (long l = 0; l < 64; l++)
         sum_lanes[l] += e[300 * i + 64 * s + l];
-    for (long l = 0; l < 44; l++)
-      sum_lanes[l] += e[300 * i + l + 256];
+    for (long l = 0; l < 64; l++)
+      sum_lanes[l] = l < 44 ? sum_lanes[l] + e[300 * i + l + 256] : sum_lanes[l];
     for (long l = 0; l < 32; l++)
       sum_lanes[l] += sum_lanes[l + 32];
     for (long l = 0; l < 16; l++)
