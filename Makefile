@@ -20,14 +20,15 @@ lint:
 	@.venv/bin/python -m ruff check
 	@.venv/bin/python -m ruff format --check
 	@.venv/bin/python -m mypy
-	@.venv/bin/clang-format --dry-run --Werror runtime_c/*
+	@.venv/bin/clang-format --dry-run --Werror runtime_c/*.[ch]
 
 bench: # the times that are promised
 	@.ci/setup demo
 	@.venv/bin/python examples/bench.py
 
-thorough: # hours of random programs; goes on where it was stopped
+thorough: # an hour of mathematics, then hours of random programs, which go on where they were stopped
 	@.ci/setup testing,zig,demo,dev
+	@.venv/bin/python -m tests.thorough --math
 	@.venv/bin/python -m tests.thorough
 
 clean:

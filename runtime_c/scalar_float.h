@@ -1,6 +1,7 @@
 // Operations on floating-point values, written for real_t. tinyfuse pastes the functions that a
 // program uses, with float or double for real_t and uint32_t or uint64_t for bits_t. A name in _real
-// that does not begin with tf_ is one of the C library or the compiler: fmod_real is fmodf or fmod.
+// that does not begin with tf_ is one of the compiler: __builtin_floor_real is __builtin_floorf or
+// __builtin_floor.
 // Of the format: BITS, MANTISSA_BITS (23 or 52), EXPONENT_MASK (its bits), EXPONENT_OF_HALF (126 or
 // 1022), SMALLEST_NORMAL, and SUBNORMAL_SCALE = 2^(MANTISSA_BITS + 1), which makes subnormals normal.
 
@@ -56,6 +57,30 @@ static inline real_t tf_fmin_real(real_t a, real_t b) {
   return b != b ? a : smaller;
 }
 
+// The place of x among all values: -0 before +0, and every NaN after infinity.
+static inline bits_t tf_rank_nan_last_real(real_t x) {
+  const bits_t bits = tf_bits_real(x), sign = (bits_t)1 << (BITS - 1);
+  return bits & sign ? sign + EXPONENT_MASK - bits : bits + EXPONENT_MASK + 1;
+}
+
+// The place of x among all values: -0 before +0, and every NaN before negative infinity.
+static inline bits_t tf_rank_nan_first_real(real_t x) {
+  const bits_t bits = tf_bits_real(x), sign = (bits_t)1 << (BITS - 1);
+  return bits & sign ? sign - EXPONENT_MASK - 2 - bits : bits - EXPONENT_MASK - 1;
+}
+
+// The value that has this place, where NaN comes last.
+static inline real_t tf_of_rank_nan_last_real(bits_t rank) {
+  const bits_t bits = rank - EXPONENT_MASK - 1, sign = (bits_t)1 << (BITS - 1);
+  return tf_from_bits_real(bits & sign ? ~bits ^ sign : bits);
+}
+
+// The value that has this place, where NaN comes first.
+static inline real_t tf_of_rank_nan_first_real(bits_t rank) {
+  const bits_t bits = rank + EXPONENT_MASK + 1, sign = (bits_t)1 << (BITS - 1);
+  return tf_from_bits_real(bits & sign ? ~bits ^ sign : bits);
+}
+
 // x * x.
 static inline real_t tf_square_real(real_t x) {
   return x * x;
@@ -102,29 +127,25 @@ static inline real_t tf_spacing_real(real_t x) {
   return __builtin_fabs_real(x) < __builtin_inf_real() ? next - x : __builtin_nan_real("");
 }
 
-// floor(a / b) as Python defines it: exact remainder first, then a quotient snapped to an integer.
-static inline real_t tf_floor_divide_real(real_t a, real_t b) {
-  if (b == 0) return a / b;
-  real_t remainder = fmod_real(a, b);
-  real_t quotient = (a - remainder) / b;
-  if (remainder != 0 && (b < 0) != (remainder < 0)) quotient -= (real_t)1.0;
-  if (quotient == 0) return __builtin_copysign_real((real_t)0.0, a / b);
-  real_t whole = __builtin_floor_real(quotient);
-  return quotient - whole > (real_t)0.5 ? whole + (real_t)1.0 : whole;
+// 2^n, for the exponents of normal numbers.
+static inline real_t tf_power_of_two_real(int64_t n) {
+  return tf_from_bits_real((bits_t)(n + EXPONENT_OF_HALF + 1) << MANTISSA_BITS);
 }
 
-// a - b * floor(a / b), with the sign of b; NaN for b = 0.
-static inline real_t tf_remainder_real(real_t a, real_t b) {
-  real_t remainder = fmod_real(a, b);
-  if (b == 0) return remainder;
-  if (remainder == 0) return __builtin_copysign_real((real_t)0.0, b);
-  return (b < 0) != (remainder < 0) ? remainder + b : remainder;
+// A step of ldexp: a part of n that stays clear of where products are rounded, or 0 if n is small.
+static inline int64_t tf_ldexp_step_real(int64_t n) {
+  int64_t step = n > EXPONENT_OF_HALF + 1 ? EXPONENT_OF_HALF + 1 : 0;
+  return n < -EXPONENT_OF_HALF ? MANTISSA_BITS + 1 - EXPONENT_OF_HALF : step;
 }
 
-// x * 2^exponent, rounded once.
+// x * 2^exponent, rounded once: what the first steps round would have become zero.
 static inline real_t tf_ldexp_real(real_t x, int64_t exponent) {
-  int64_t limited = exponent < 4096 ? exponent : 4096;
-  return ldexp_real(x, (int)(limited > -4096 ? limited : -4096));
+  int64_t first = tf_ldexp_step_real(exponent);
+  int64_t second = tf_ldexp_step_real(exponent - first);
+  int64_t last = exponent - first - second;
+  last = last < EXPONENT_OF_HALF + 1 ? last : EXPONENT_OF_HALF + 1;
+  last = last > -EXPONENT_OF_HALF ? last : -EXPONENT_OF_HALF;
+  return x * tf_power_of_two_real(first) * tf_power_of_two_real(second) * tf_power_of_two_real(last);
 }
 
 // The part of x after the point, with the sign of x.
@@ -149,25 +170,6 @@ static inline real_t tf_frexp_mantissa_real(real_t x) {
   bits_t bits = tf_bits_real(subnormal ? x * SUBNORMAL_SCALE : x) & ~EXPONENT_MASK;
   real_t mantissa = tf_from_bits_real(bits | tf_bits_real((real_t)0.5));
   return ((x != 0) & (__builtin_fabs_real(x) < __builtin_inf_real())) ? mantissa : x;
-}
-
-// log(exp(a) + exp(b)), without overflow.
-static inline real_t tf_logaddexp_real(real_t a, real_t b) {
-  real_t difference = a - b;
-  if (a == b) return a + (real_t)0.693147180559945309417232121458176568;
-  if (difference > 0) return a + log1p_real(exp_real(-difference));
-  if (difference <= 0) return b + log1p_real(exp_real(difference));
-  return difference;
-}
-
-// log2(2^a + 2^b), without overflow.
-static inline real_t tf_logaddexp2_real(real_t a, real_t b) {
-  real_t log2_e = (real_t)1.442695040888963407359924681001892137;
-  real_t difference = a - b;
-  if (a == b) return a + (real_t)1.0;
-  if (difference > 0) return a + log2_e * log1p_real(exp2_real(-difference));
-  if (difference <= 0) return b + log2_e * log1p_real(exp2_real(difference));
-  return difference;
 }
 
 // 0 - x, for which gcc 12 takes -x where it knows that x is not -0: wrong for a converted integer 0.

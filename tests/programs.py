@@ -143,6 +143,15 @@ def smallest(x):
     return x[0, 0] + x[-1, -1]
 
 
+def integral_image(image):
+    return np.cumsum(np.cumsum(image * 2, axis=0), axis=1)
+
+
+def ranked(x, y):
+    order = np.argsort(x, axis=0)
+    return np.take_along_axis(y, order, axis=0), np.sort(x - y), np.median(x, axis=1)
+
+
 PROGRAMS: dict[str, Example] = {
     example.function.__name__: example
     for example in [
@@ -169,5 +178,7 @@ PROGRAMS: dict[str, Example] = {
         Example(rebound, (("float32", (50,)),)),
         Example(transposed_sum, (("float64", (6, 4)), ("float64", (4, 6)))),
         Example(smallest, (("float32", (3, 3)),)),
+        Example(integral_image, (("float32", (90, 200)),)),
+        Example(ranked, (("float32", (40, 9)), ("float32", (40, 9)))),
     ]
 }

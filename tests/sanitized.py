@@ -114,7 +114,7 @@ def compile_programs(programs: Sequence[Loops], folder: Path) -> None:
     compiler = shutil.which("gcc")
     assert compiler, "the sanitizers are gcc's"
     files = [PROGRAM_FILE, POOL_FILE, MAIN_FILE]
-    subprocess.run([compiler, *FLAGS, *files, "-o", "programs", "-lm"], cwd=folder, check=True)
+    subprocess.run([compiler, *FLAGS, *files, "-o", "programs"], cwd=folder, check=True)
 
 
 def main_text(programs: Sequence[Loops]) -> str:

@@ -153,6 +153,21 @@ def test_logging_is_asked_for_by_the_environment():
     )
 
 
+COPYING = "import numpy as np, tinyfuse; tinyfuse.jit(lambda x: x + 1)(np.ones((3, 4)).T)"
+COPIES = (
+    "lambda: x is not in C order (or not aligned, or not in native byte order), so that each call "
+    "copies it\n"
+)
+
+
+def test_warnings_bear_the_name_of_tinyfuse():
+    assert run(COPYING).stderr == f"tinyfuse: {COPIES}"
+    assert run(COPYING, TINYFUSE_LOG="cache").stderr.count(COPIES) == 1
+    assert run(COPYING, TINYFUSE_LOG="compile").stderr.count(f"tinyfuse: {COPIES}") == 1
+    configured = f"import logging; logging.basicConfig(); {COPYING}"
+    assert run(configured).stderr == f"WARNING:tinyfuse.compile:{COPIES}"
+
+
 def test_topics_of_the_log():
     assert log_topics("cache, compile") == ("compile", "cache")
     assert log_topics("") == ()

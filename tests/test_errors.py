@@ -48,16 +48,16 @@ def inverse(x: Any) -> Any:
     return np.linalg.inv(x)
 
 
-def cumulative_sum(x: Any) -> Any:
-    return np.cumsum(x)
+def covariance(x: Any) -> Any:
+    return np.cov(x)
 
 
 def method_that_is_not_listed(x: Any) -> Any:
-    return x.cumsum()
+    return x.tobytes()
 
 
-def accumulated(x: Any) -> Any:
-    return np.add.accumulate(x)
+def reduced_in_parts(x: Any) -> Any:
+    return np.add.reduceat(x, [0, 1])
 
 
 def different_shapes(x: Any) -> Any:
@@ -175,8 +175,8 @@ def resized(x: Any) -> Any:
     x.resize(20)
 
 
-def sorted_in_place(x: Any) -> Any:
-    x.sort()
+def partitioned_in_place(x: Any) -> Any:
+    x.partition(1)
     return x
 
 
@@ -238,23 +238,24 @@ CASES: list[tuple[Callable[..., Any], type[Exception], type[Exception], str]] = 
         "tinyfuse.supported_functions() lists",
     ),
     (
-        cumulative_sum,
+        covariance,
         errors.UnlistedFunctionError,
         TypeError,
-        "np.cumsum is not among the functions that tinyfuse traces, which "
+        "np.cov is not among the functions that tinyfuse traces, which "
         "tinyfuse.supported_functions() lists",
     ),
     (
         method_that_is_not_listed,
         errors.UnlistedAttributeError,
         AttributeError,
-        "x.cumsum is not among the attributes of an array that tinyfuse traces, which dir(x) lists",
+        "x.tobytes is not among the attributes of an array that tinyfuse traces, which dir(x) "
+        "lists",
     ),
     (
-        accumulated,
+        reduced_in_parts,
         errors.UnlistedFunctionError,
         TypeError,
-        "np.add.accumulate is not supported on traced arrays",
+        "np.add.reduceat is not supported on traced arrays",
     ),
     (
         different_shapes,
@@ -430,11 +431,11 @@ CASES: list[tuple[Callable[..., Any], type[Exception], type[Exception], str]] = 
         "np.concatenate or a slice",
     ),
     (
-        sorted_in_place,
+        partitioned_in_place,
         errors.InPlaceWriteError,
         TypeError,
-        "x.sort changes an array in place, which tinyfuse does not trace: sort outside of the "
-        "traced function",
+        "x.partition changes an array in place, which tinyfuse does not trace: write x.sort(), "
+        "which parts at every place",
     ),
     (
         shape_assignment,

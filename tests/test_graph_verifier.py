@@ -100,7 +100,7 @@ def test_unsupported_dtypes() -> None:
             "parameter shape is (np.int64(6),), not of type ints",
         ),
         (lambda: equation(p.concat, axis=True), "parameter axis is True, not of type int"),
-        (lambda: equation(Primitive("sort")), "equation 0 (sort): there is no such primitive"),
+        (lambda: equation(Primitive("median")), "equation 0 (median): there is no such primitive"),
     ],
 )
 def test_wrong_parameters(make: Callable[[], Graph], message: str) -> None:

@@ -12,9 +12,10 @@ import tinyfuse
 
 ROOT = Path(tinyfuse.__file__).parent
 LEVELS = (
-    *("config", "errors", "dtypes", "memory", "tree", "machine", "source"),
+    *("config", "errors", "records", "dispatch", "dtypes", "memory", "tree", "machine", "source"),
     *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime"),
-    *("parameters", "signature", "effects", "executable", "compilation", "jitted", "api"),
+    *("parameters", "signature", "effects", "executable", "direct", "python_call", "direct_call"),
+    *("compilation", "bound", "by_value", "pickling", "jitted", "api"),
     *("inspect", "testing", "__init__"),
 )
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import shlex
 import sys
@@ -23,6 +22,7 @@ from tinyfuse.graph.numerics import NumpyNumerics
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
+from tinyfuse.records import replace
 from tinyfuse.runtime.toolchain import find_compiler
 from tinyfuse.schedule.schedule import Schedule, StagePlan
 from tinyfuse.stage.interpreter import interpret_stages
@@ -215,7 +215,7 @@ def change_text(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
     def emit(programs: tuple) -> CModule:
         module = emit_c_many(programs)
         assert old in module.text
-        return dataclasses.replace(module, text=module.text.replace(old, new, 1))
+        return replace(module, text=module.text.replace(old, new, 1))
 
     monkeypatch.setattr(tinyfuse.testing.compiled, "emit_c_many", emit)
 
@@ -257,12 +257,10 @@ def test_a_parallel_loop_that_carries_a_value_is_found():
         stage = next(
             stage for stage in case.stages.stages if stage.reduce_axes and len(stage.axes) == 3
         )
-        loops = tuple(
-            dataclasses.replace(loop, kind=LoopKind.SERIAL) for loop in schedule[stage].loops
-        )
+        loops = tuple(replace(loop, kind=LoopKind.SERIAL) for loop in schedule[stage].loops)
         carried = next(loop for loop in loops if loop.axis in stage.reduce_axes)
         others = tuple(loop for loop in loops if loop is not carried)
-        plan = StagePlan((dataclasses.replace(carried, kind=LoopKind.PARALLEL), *others))
+        plan = StagePlan((replace(carried, kind=LoopKind.PARALLEL), *others))
         return schedule._with(stage, plan)
 
     report = climb(

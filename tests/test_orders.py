@@ -15,6 +15,7 @@ from tinyfuse.graph.interpreter import interpret
 from tinyfuse.graph.ir import Graph
 from tinyfuse.graph.orders import (
     Chain,
+    Free,
     Lanes,
     ReductionStep,
     RowBlocks,
@@ -24,6 +25,7 @@ from tinyfuse.graph.orders import (
 )
 
 CHAIN, LANES, ROWS, SERIAL = Chain(4096), Lanes(64, 1024), RowBlocks(128), Serial()
+FREE = Free(1024)
 
 LENGTHS = [0, 1, 2, 3, 63, 64, 65, 127, 128, 129, 130, 257, 1000, 1023, 1024, 1025, 1087, 1089]
 LONG_LENGTHS = [2047, 2048, 2049, 3073, 4095, 4096, 4097, 8200, 12289]
@@ -275,14 +277,33 @@ def steps_of(graph: Graph) -> tuple[ReductionStep, ...]:
         ("sum", (4, 5), (), []),
         ("sum", (1, 1), (0, 1), []),
         ("sum", (2, 3, 4, 5, 6), (0, 1, 3), [((3,), ROWS), ((0, 1), ROWS)]),
-        ("max", (4, 5, 6), (0, 2), [((2,), LANES), ((0,), SERIAL)]),
+        ("max", (4, 5, 6), (0, 2), [((2,), FREE), ((0,), SERIAL)]),
         ("min", (4, 5), (0,), [((0,), SERIAL)]),
-        ("argmax", (4, 5), (1,), [((1,), SERIAL)]),
+        ("fmin", (4, 5), (1,), [((1,), FREE)]),
+        ("argmax", (4, 5), (1,), [((1,), Free(256))]),
+        ("argmax", (2, 16384), (1,), [((1,), Free(256))]),
+        ("argmin", (16385,), (0,), [((0,), Free(1024))]),
+        ("argmax", (4, 5), (0,), [((0,), SERIAL)]),
         ("argmin", (4, 1), (1,), []),
     ],
 )
 def test_steps_of_a_leaf(op: str, shape: tuple, axes: tuple, expected: list) -> None:
     assert steps_of(summed(shape, *axes, op=op)) == tuple(ReductionStep(*each) for each in expected)
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "expected"),
+    [
+        ("sum", "int64", [((2,), FREE), ((0,), ROWS)]),
+        ("prod", "uint8", [((2,), FREE), ((0,), ROWS)]),
+        ("any", "bool", [((2,), FREE), ((0,), SERIAL)]),
+        ("max", "int32", [((2,), FREE), ((0,), SERIAL)]),
+    ],
+)
+def test_steps_that_any_order_takes(op: str, dtype: str, expected: list) -> None:
+    build = GraphBuilder()
+    graph = build.graph(build.reduce(op, build.input("x", 4, 5, 6, dtype=dtype), 0, 2))
+    assert steps_of(graph) == tuple(ReductionStep(*each) for each in expected)
 
 
 def test_steps_of_contractions() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 import re
 import subprocess
@@ -154,31 +153,6 @@ print(number, started, "pycparser" in sys.modules)
     assert (outcome.stdout, outcome.stderr) == ("5 [] False\n", "")
 
 
-def build_for(number: int, barrier: object) -> int:
-    barrier.wait()  # type: ignore[attr-defined]
-    return answer(answering(number))
-
-
-def building_process(barrier: object, results: object, number: int) -> None:
-    results.put(build_for(number, barrier))  # type: ignore[attr-defined]
-
-
-def test_many_processes_build_one_key_at_once(directory: Path):
-    context = multiprocessing.get_context("fork")
-    barrier, results = context.Barrier(6), context.Queue()
-    processes = [
-        context.Process(target=building_process, args=(barrier, results, 6)) for _ in range(6)
-    ]
-    for process in processes:
-        process.start()
-    assert [results.get(timeout=60) for _ in processes] == [6] * 6
-    for process in processes:
-        process.join()
-    assert cache.disk_cache_info().entries == 1
-    assert answer(answering(6)) == 6
-    assert counts() == (1, 0)  # what they left is whole
-
-
 def test_the_same_text_gives_the_same_library():
     path = build(answering(7), "answer")
     first = path.read_bytes()
@@ -263,8 +237,9 @@ print(path.exists())
     assert path.name.startswith("tinyfuse-")
     assert not path.exists()
     assert outcome.stderr == (
-        f"{tmp_path}/home/.cache/tinyfuse cannot be written: compiled code is kept in {path} until "
-        "this process ends. Set TINYFUSE_CACHE_DIR to a directory that you can write\n"
+        f"tinyfuse: {tmp_path}/home/.cache/tinyfuse cannot be written (Not a directory): compiled "
+        f"code is kept in {path} until this process ends. Set TINYFUSE_CACHE_DIR to a directory "
+        "that you can write\n"
     )
 
 
@@ -382,7 +357,7 @@ def test_hits_and_misses_are_logged(caplog: pytest.LogCaptureFixture):
         build(answering(11), "answer")
     miss, compiled, hit = caplog.messages
     assert (miss, hit) == (f"miss: answer {key[:12]}", f"hit: answer {key[:12]}")
-    assert re.fullmatch(r"answer: \S.* kernel\.c -o kernel\.so -lm in \d+ ms", compiled)
+    assert re.fullmatch(r"answer: \S.* kernel\.c -o kernel\.so in \d+ ms", compiled)
     assert [record.name for record in caplog.records] == [
         *("tinyfuse.cache", "tinyfuse.compile", "tinyfuse.cache"),
     ]

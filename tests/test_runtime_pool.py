@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.runtime_programs import POOL, run_python
+from tests.runtime_programs import POOL, ROOT, run_python
 from tinyfuse import machine
 from tinyfuse.emit.prelude import runtime_c
 from tinyfuse.errors import ThreadCountError
@@ -282,6 +283,134 @@ print(works())
 def test_a_pool_does_not_keep_the_process():
     assert printed("print(works())") == ["True"]
     assert printed("print(works()); sys.exit()") == ["True"]
+
+
+def test_a_pool_that_is_at_work_ends_with_the_process():
+    """Threads of Python's that are in a loop when the main thread ends, and calls after that."""
+    code = """
+import atexit, time
+atexit.register(lambda: print(works()))
+def call():
+    while True:
+        works()
+for _ in range(3):
+    threading.Thread(target=call, daemon=True).start()
+for _ in range(50):
+    works()
+print("end", flush=True)
+"""
+    assert printed(code) == ["end", "True"]
+
+
+# arrays: counts, of which one is added to by each index
+FAILING = f"""\
+{POOL}
+static void count(void *const *buffers, long begin, long end) {{
+  int *counts = buffers[0];
+  for (long i = begin; i < end; i++) counts[i]++;
+}}
+
+int failing(void *const *arrays, void *scratch, const tf_pool *pool) {{
+  (void)scratch;
+  pool->run(pool, count, arrays, 1000, 10);
+  return 5;
+}}
+"""
+
+
+def test_a_kernel_that_fails_leaves_the_pool_as_it_was(counting):
+    failing = load(build(FAILING, "failing"), "failing")
+    counts = np.zeros(1000, np.int32)
+    for turn in range(1, 20):
+        assert failing([counts], None, 4) == 5
+        assert (counts == turn).all()
+        count(counting, 1000, 10, 4)
+
+
+JITTED = """
+import multiprocessing, os, sys
+import numpy as np
+import tinyfuse
+
+@tinyfuse.jit(threads=4)
+def waves(x):
+    return np.exp(-x * x).sum(axis=1)
+
+X = np.linspace(-1, 1, 1 << 18).reshape(64, -1)
+
+def digest(number):
+    return waves(X * number).tobytes()
+
+def main(method, used):
+    if used:
+        digest(1)
+    context = multiprocessing.get_context(method)
+    with context.Pool(2) as pool:
+        found = pool.map(digest, range(4))
+        again = pool.map(waves, [X, X])
+    expected = [digest(n) for n in range(4)]
+    print(found == expected, all((each == waves(X)).all() for each in again))
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2] == "used")
+"""
+
+
+@pytest.mark.parametrize("used", ["unused", "used"])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_of_multiprocessing(method: str, used: str, tmp_path: Path):
+    """With a pool that their parent has used, or not."""
+    script = tmp_path / "waves.py"
+    script.write_text(JITTED)
+    outcome = subprocess.run(
+        [sys.executable, script, method, used],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (outcome.stdout, outcome.stderr) == ("True True\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this system")
+def test_two_processes_on_one_core_get_done():
+    """Four threads each, where one that waited for another by spinning would take its turn."""
+    code = f"""
+os.sched_setaffinity(0, [{min(os.sched_getaffinity(0))}])
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(300):
+    count(counting, 4000, 10, 4)
+print("done")
+"""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", USING_THE_POOL + code],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    assert outputs == ["done\n", "done\n"]
+
+
+def test_beside_the_threads_of_a_blas(counting):
+    """Whose own threads spin for a while after each product."""
+    a = np.random.default_rng(0).standard_normal((256, 256))
+    expected = a @ a
+    for _ in range(100):
+        assert ((a @ a) == expected).all()
+        count(counting, 4000, 10, 4)
 
 
 def test_default_is_what_the_process_may_use():

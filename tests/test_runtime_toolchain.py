@@ -113,7 +113,9 @@ def test_cc_may_have_spaces_and_arguments_but_no_shell(monkeypatch, tmp_path: Pa
 def test_a_compiler_that_makes_nothing_is_an_error(monkeypatch, tmp_path: Path):
     lazy = program(tmp_path / "gcc", GCC_VERSION)
     monkeypatch.setenv("CC", str(lazy))
-    with pytest.raises(CompilationError, match=r"gcc failed on the C of answer \(exit status 0\)"):
+    with pytest.raises(
+        CompilationError, match=r"gcc failed on the C of answer \(it made no library"
+    ):
         build(answering(1), "answer")
 
 
@@ -153,23 +155,21 @@ def test_the_ziglang_wheel_compiles_where_there_is_no_other(monkeypatch, tmp_pat
 
 @needs_gcc
 @pytest.mark.parametrize("command", ["gcc", "python -m ziglang cc"])
-def test_libm_and_memset_are_found_without_linking_libc(monkeypatch, command: str):
+def test_memset_is_found_without_linking_libc(monkeypatch, command: str):
     if "ziglang" in command:
         pytest.importorskip("ziglang", reason="the ziglang wheel is not installed (extra: zig)")
     monkeypatch.setenv("CC", command.replace("python", shlex.quote(sys.executable)))
     text = """\
-double lgamma(double);
-float fmaf(float, float, float);
 void *memset(void *, int, unsigned long);
-int logs(void *const *arrays, void *scratch, const void *pool) {
+int zeros(void *const *arrays, void *scratch, const void *pool) {
   double *y = arrays[0];
   (void)scratch, (void)pool;
   memset(y, 0, 4096 * sizeof(double));
-  y[0] = lgamma(10.0) + (double)fmaf(1.0f, 2.0f, 3.0f);
+  y[0] = 7.0;
   return 0;
 }
 """
     y = np.ones(4096)
-    load(build(text, "logs"), "logs")([y], threads=1)
-    assert y[0] == pytest.approx(17.801827480081469, rel=1e-15)
+    load(build(text, "zeros"), "zeros")([y], threads=1)
+    assert y[0] == 7
     assert not y[1:].any()

@@ -17,13 +17,10 @@ from tinyfuse.emit.casts import cast_text
 from tinyfuse.emit.ctext import CText, Precedence, const_text, type_text
 from tinyfuse.emit.prelude import (
     all_names,
-    library_functions,
     prelude_text,
     runtime_c,
-    uses_library,
 )
 from tinyfuse.emit.scalar import op_text
-from tinyfuse.stage.names import RESERVED
 
 A, B, C = CText("a"), CText("b"), CText("c")
 INT8, INT32, UINT8 = np.dtype(np.int8), np.dtype(np.int32), np.dtype(np.uint8)
@@ -59,9 +56,9 @@ def constant(value: np.generic) -> CText:
         (text("square", A), "a * a"),
         (text("square", text("add", A, B)), "tf_square_float(a + b)"),
         (text("reciprocal", text("multiply", A, B)), "1.0f / (a * b)"),
-        (text("exp", text("subtract", A, B)), "expf(a - b)"),
-        (text("exp", A, dtype=FLOAT64), "exp(a)"),
-        (text("arctan2", A, B), "atan2f(a, b)"),
+        (text("exp", text("subtract", A, B)), "tf_exp_float(a - b)"),
+        (text("exp", A, dtype=FLOAT64), "tf_exp_double(a)"),
+        (text("arctan2", A, B), "tf_atan2_float(a, b)"),
         (text("sqrt", A), "__builtin_sqrtf(a)"),
         (text("fma", A, B, C), "__builtin_fmaf(a, b, c)"),
         (text("degrees", A), "a * 57.295776f"),
@@ -206,14 +203,11 @@ def test_casts(from_dtype: np.dtype, to_dtype: np.dtype, expected: str) -> None:
 def test_a_head_holds_what_is_used_and_what_that_needs() -> None:
     used: dict[str, None] = {}
     op_text("maximum", [A, B], [FLOAT32, FLOAT32], FLOAT32, used)
-    op_text("exp", [A], [FLOAT32], FLOAT32, used)
     type_text(INT64, used)
     assert prelude_text(used) == (
         """\
 typedef __INT64_TYPE__ int64_t;
 typedef __UINT32_TYPE__ uint32_t;
-
-float expf(float);
 
 // The bits of x.
 static inline uint32_t tf_bits_float(float x) {
@@ -250,18 +244,8 @@ def test_an_unused_head_is_empty() -> None:
 
 
 def test_the_order_of_a_head_does_not_depend_on_that_of_its_use() -> None:
-    names = ["tf_remainder_float", "tf_gcd_int8", "sinf", "uint64_t", "tf_int32_double"]
+    names = ["tf_remainder_float", "tf_gcd_int8", "tf_sin_float", "uint64_t", "tf_int32_double"]
     assert prelude_text(names) == prelude_text(names[::-1])
-
-
-def test_what_calls_the_library() -> None:
-    assert uses_library({"tf_remainder_float": None})  # which calls fmodf
-    assert uses_library({"expf": None})
-    assert not uses_library({"tf_maximum_float": None, "int8_t": None})
-
-
-def test_no_variable_has_the_name_of_a_declared_function() -> None:
-    assert {"expf", "atan2", "fmod"} <= library_functions() <= RESERVED
 
 
 def whole_head() -> str:
@@ -275,9 +259,9 @@ def test_nothing_is_left_of_placeholders() -> None:
 
 
 def test_each_function_says_what_it_does() -> None:
-    functions = [part for part in whole_head().split("\n\n") if "{" in part]
+    functions = [part for part in whole_head().split("\n\n") if "static" in part]
     assert len(functions) > 100
-    assert all(re.match(r"// .*\nstatic inline \w+ tf_\w+\(", part) for part in functions)
+    assert all(re.match(r"(// .*\n)+static inline \w+ tf_\w+\(", part) for part in functions)
 
 
 def test_pycparser_reads_the_head() -> None:
@@ -286,7 +270,7 @@ def test_pycparser_reads_the_head() -> None:
     assert len(c_parser.CParser().parse(code).ext) == len(all_names())
 
 
-@pytest.mark.parametrize("path", sorted(runtime_c().glob("scalar_*.h")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(runtime_c().glob("*_*.h")), ids=lambda path: path.name)
 def test_sources_are_formatted(path: Path) -> None:
     assert clang_format(path.read_text()) == path.read_text()
 

@@ -248,3 +248,33 @@ def test_decisions_say_what_happened_and_why() -> None:
         "add -> out: inline, out takes each element as it is computed",
         "out -> the caller: store, it is an output",
     ]
+
+
+def test_rows_are_summed_four_to_a_trip_and_in_tiles() -> None:
+    build = GraphBuilder("columns")
+    stages = build_stages(build.graph(build.reduce("sum", build.input("x", 90, 5000), 0)))
+    schedule, _ = default_schedule(stages, REFERENCE)
+    assert schedule_text(schedule).splitlines()[1:] == [
+        "  out: root; i by 1024 < 5000 parallel, k by 4 < 90 reduced, i < 5000 vector, "
+        "k < 90 reduced unroll"
+    ]
+    assert_same_bits(lower(schedule, REFERENCE), stages)
+
+
+def test_what_ranks_stand_for_is_computed_with_them() -> None:
+    build = GraphBuilder("extremes")
+    x = build.input("x", 6, 70)
+    stages = build_stages(build.graph(build.reduce("max", x, 1), build.reduce("argmin", x, 1)))
+    _, decisions = default_schedule(stages, REFERENCE)
+    assert [str(decision) for decision in decisions] == [
+        "out_rank -> out: compute_at, out takes each value as it is computed",
+        "out -> the caller: store, it is an output",
+        "out_1_min_rank -> out_1_min: compute_at, out_1 takes each value as it is computed",
+        "out_1_min -> out_1: inline, out_1 takes each element as it is computed",
+        "out_1 -> the caller: store, it is an output",
+    ]
+    _, decisions = default_schedule(stages, REFERENCE, fuse=False)
+    assert [str(decision) for decision in decisions][2:4] == [
+        "out_1_min_rank -> out_1_min: compute_at, out_1_min takes each value as it is computed",
+        "out_1_min -> out_1: store, fusion is off",
+    ]

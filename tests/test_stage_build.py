@@ -30,7 +30,8 @@ def test_softmax_of_short_rows():
         text(softmax(4, 20))
         == """\
 stages softmax(x: float32[4, 20])
-  largest[i < 4]: float32 = serial maximum over k < 20 of x[i, k], from -inf
+  largest_rank[i < 4]: uint32 = serial maximum over k < 20 of rank_nan_last(x[i, k]), from 0
+  largest[i < 4]: float32 = of_rank_nan_last(largest_rank[i])
   subtract[i < 4, j < 20]: float32 = x[i, j] - largest[i]
   e[i < 4, j < 20]: float32 = exp(subtract[i, j])
   sum[i < 4]: float32 = serial add over k < 20 of e[i, k], from 0.0
@@ -40,21 +41,41 @@ stages softmax(x: float32[4, 20])
 
 
 def test_softmax_of_rows_that_fill_their_lanes():
-    assert text(softmax(4, 640)).splitlines()[1:4] == [
-        "  largest_lanes[i < 4, l < 64]: float32 = serial maximum over s < 10",
-        "    of x[i, 64 * s + l], from -inf",
-        "  largest[i < 4]: float32 = halving maximum over l < 64 of largest_lanes[i, l]",
+    assert text(softmax(4, 640)).splitlines()[5:7] == [
+        "  sum_lanes[i < 4, l < 64]: float32 = serial add over s < 10 "
+        "of e[i, 64 * s + l], from 0.0",
+        "  sum[i < 4]: float32 = halving add over l < 64 of sum_lanes[i, l]",
     ]
 
 
 def test_softmax_of_long_rows_with_a_tail():
-    assert text(softmax(2, 2500)).splitlines()[1:5] == [
-        "  largest_lanes[i < 2, b < 3, l < 64]: float32 = serial maximum over s < 16",
-        "    of x[i, 1024 * b + 64 * s + l] where 1024 * b + 64 * s + l < 2500, from -inf",
-        "  largest_blocks[i < 2, b < 3]: float32 = halving maximum over l < 64 "
-        "of largest_lanes[i, b, l]",
-        "  largest[i < 2]: float32 = pairwise maximum over b < 3 of largest_blocks[i, b]",
+    lines = text(softmax(2, 2500)).splitlines()
+    assert lines[1:5] == [
+        "  largest_blocks[b < 3, i < 2]: uint32 = serial maximum over element < 1024",
+        "    of rank_nan_last(x[i, 1024 * b + element]) where 1024 * b + element < 2500, from 0",
+        "  largest_rank[i < 2]: uint32 = serial maximum over b < 3 of largest_blocks[b, i], from 0",
+        "  largest[i < 2]: float32 = of_rank_nan_last(largest_rank[i])",
     ]
+    assert lines[7:11] == [
+        "  sum_lanes[i < 2, b < 3, l < 64]: float32 = serial add over s < 16",
+        "    of e[i, 1024 * b + 64 * s + l] where 1024 * b + 64 * s + l < 2500, from 0.0",
+        "  sum_blocks[i < 2, b < 3]: float32 = halving add over l < 64 of sum_lanes[i, b, l]",
+        "  sum[i < 2]: float32 = pairwise add over b < 3 of sum_blocks[i, b]",
+    ]
+
+
+def test_sums_of_integers_are_plain_chains():
+    g = GraphBuilder("count")
+    x = g.input("x", 3000, dtype="int8")
+    assert (
+        text(g.graph(g.reduce("sum", x, 0, dtype="int64")))
+        == """\
+stages count(x: int8[3000])
+  out_blocks[b < 3]: int64 = serial add over e < 1024
+    of int64(x[1024 * b + e]) where 1024 * b + e < 3000, from 0
+  out: int64 = serial add over b < 3 of out_blocks[b], from 0
+  return out"""
+    )
 
 
 def test_sums_over_rows_are_blocks_of_rows():
@@ -136,9 +157,29 @@ def test_argmax_is_the_maximum_and_the_first_index_that_has_it():
         text(g.graph(g.reduce("argmax", g.input("x", 3, 7), 1, name="winner")))
         == """\
 stages best(x: float32[3, 7])
-  winner_max[i < 3]: float32 = serial maximum over k < 7 of x[i, k], from -inf
+  winner_max_rank[i < 3]: uint32 = serial maximum over k < 7 of rank_nan_last(x[i, k]), from 0
+  winner_max[i < 3]: float32 = of_rank_nan_last(winner_max_rank[i])
   winner[i < 3]: int64 = serial minimum over k < 7
     of k if x[i, k] == winner_max[i] or x[i, k] != x[i, k] else 7, from 7
+  return winner"""
+    )
+
+
+def test_long_argmin_looks_into_one_block():
+    g = GraphBuilder("best")
+    assert (
+        text(g.graph(g.reduce("argmin", g.input("x", 600, dtype="int32"), 0, name="winner")))
+        == """\
+stages best(x: int32[600])
+  winner_min_blocks[b < 3]: int32 = serial minimum over e < 256
+    of x[256 * b + e] where 256 * b + e < 600, from 2147483647
+  winner_min: int32 = serial minimum over b < 3 of winner_min_blocks[b], from 2147483647
+  winner_first: int64 = serial minimum over b < 3
+    of b if winner_min_blocks[b] == winner_min else 3, from 3
+  winner_blocks[b < 3]: int64 = serial over e < 256
+    of (minimum(so_far, 256 * b + e if x[256 * b + e] == winner_min else 600) \
+if 256 * b + e < 600 else so_far) if b == winner_first else so_far, from 600
+  winner: int64 = serial minimum over b < 3 of winner_blocks[b], from 600
   return winner"""
     )
 

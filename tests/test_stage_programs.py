@@ -14,7 +14,7 @@ from tests.stage_checks import checked_stages
 from tinyfuse.dtypes import SUPPORTED
 from tinyfuse.graph.ir import Graph, Literal, Var
 
-REDUCTIONS = ("sum", "prod", "max", "min")
+REDUCTIONS = ("sum", "prod", "max", "min", "fmax", "fmin")
 
 
 @pytest.mark.parametrize("op", [*REDUCTIONS, "argmax", "argmin"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from tests.graphs import GraphBuilder
 from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64, INT64
 from tinyfuse.errors import VerificationError
+from tinyfuse.records import replace
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.expr import Accumulator, Cast, Const, Expr, Index, IndexTest, Op, select
 from tinyfuse.stage.index import Axis, affine

@@ -553,7 +553,7 @@ def test_isinstance_and_len() -> None:
         lambda x: x[: int(W.min())],
         lambda x: x * W.tolist()[1],
         lambda x: x + np.linalg.norm(np.diag(W), 2),
-        lambda x: x * np.sort(W)[0],
+        lambda x: x * np.partition(W, 1)[0],
         lambda x: x + np.zeros(int(W[0])).size,
         lambda x: sum(x[int(w) % 4] for w in W) + x,
         lambda x: x * {1.0: 2.0, 5.0: 3.0}.get(W[0], 4.0),

@@ -3,7 +3,9 @@
 STATE is a file that says how far the run has come; a run with the same file goes on from there.
 Each program is compiled under two schedules, the default one and a random one. `--sanitize N`
 instead builds N programs as standalone executables with gcc's address and undefined-behaviour
-sanitizers and runs them on recorded inputs.
+sanitizers and runs them on recorded inputs. `--math` instead compares mathematical functions with
+the exact values: those of one float32 for every float32 (or one of STEP), the others on millions of
+samples.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from tests import math_checking
 from tests.sanitized import run_sanitized
 from tinyfuse.machine import available_cores
 from tinyfuse.testing import Failure, Ladder, Report, Variant, program_case, random_program
@@ -88,16 +91,36 @@ def run(path: Path, programs: int, jobs: int) -> Report:
     return report
 
 
+def run_math(step: int, jobs: int) -> bool:
+    """Whether all functions are as near the exact values as they should be.
+
+    Those of one float32 for every float32, or one of `step`.
+    """
+    reports: list[math_checking.Report] = []
+    with get_context("spawn").Pool(jobs) as pool:
+        checks = math_checking.thorough_checks(step)
+        for report in pool.imap(math_checking.check_thoroughly, checks):
+            print(report, flush=True)
+            reports.append(report)
+            math_checking.save(reports)
+    failed = sum(report.failed for report in reports)
+    print(f"{failed} functions are too far from the exact values")
+    return not failed
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("python -m tests.thorough", description=__doc__)
     parser.add_argument("state", type=Path, nargs="?", default=Path("build/thorough.json"))
     parser.add_argument("--programs", type=int, default=100_000)
     parser.add_argument("--jobs", type=int, default=available_cores(), help="processes")
     parser.add_argument("--sanitize", type=int, metavar="N", help="N programs, under sanitizers")
+    parser.add_argument("--math", type=int, metavar="STEP", nargs="?", const=1)
     options = parser.parse_args(arguments)
     options.state.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as cache:
         os.environ.setdefault("TINYFUSE_CACHE_DIR", cache)
+        if options.math:
+            return 0 if run_math(options.math, options.jobs) else 1
         if options.sanitize:
             seeds = range(FIRST_SEED, FIRST_SEED + options.sanitize)
             report = run_sanitized(seeds, options.state.parent)

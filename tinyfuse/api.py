@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from tinyfuse.jitted import BoundFunction, JittedFunction, functions, mode
+from tinyfuse.bound import BoundFunction
+from tinyfuse.dispatch import paused
+from tinyfuse.jitted import JittedFunction, functions, mode
 from tinyfuse.parameters import Options
 from tinyfuse.signature import ShapeDtypeStruct
 
@@ -147,7 +149,8 @@ def disable_jit() -> Iterator[None]:
     """Inside this block jitted functions run as plain Python, in the thread that entered it."""
     mode.disabled += 1
     try:
-        yield
+        with paused():
+            yield
     finally:
         mode.disabled -= 1
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinyfuse import config
 from tinyfuse.config import compile_log as log
@@ -13,7 +14,7 @@ from tinyfuse.dtypes import FLOAT64
 from tinyfuse.emit.c import CModule, emit_c
 from tinyfuse.errors import ScheduleError, SignatureMismatchError
 from tinyfuse.executable import Executable, Program, Site, plan_outputs
-from tinyfuse.graph.ir import Graph
+from tinyfuse.graph.ir import Atom, Graph
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.graph.verifier import verify_graph
 from tinyfuse.loops.ir import Cost, Kernel
@@ -22,8 +23,7 @@ from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import Machine, host
 from tinyfuse.parameters import Function, Options
-from tinyfuse.runtime.build import build
-from tinyfuse.runtime.library import Entry, load
+from tinyfuse.runtime.library import Entry, loaded
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.printer import schedule_text
@@ -43,6 +43,10 @@ from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.printer import stages_text
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.trace import ArgumentSpec, Trace, trace
+
+# A second's worth of simple work on one core, for a rough guess.
+FLOPS = 4e9
+BYTES = 20e9
 
 
 class Traced:
@@ -185,6 +189,19 @@ LEVELS: dict[str, Callable[[Lowered], str]] = {
 }
 
 
+class MemoryAnalysis(NamedTuple):
+    """The memory of one call, in bytes; the names are JAX's.
+
+    argument: of the arrays that it reads, captured ones among them. output: of the arrays that it
+    makes. temp: of intermediate arrays that live at once. generated_code: of the library.
+    """
+
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    temp_size_in_bytes: int
+    generated_code_size_in_bytes: int
+
+
 class Compiled:
     """A compiled function, to be called with arguments of the types that it was lowered for."""
 
@@ -235,6 +252,7 @@ class Compiled:
             self._entry,
             lowered.scratch_bytes,
             lowered.options.threads if lowered.loops.shares_work else 1,
+            sum(map(_microseconds, lowered.kernels)),
         )
         site = Site(places, len(call.values), swapped, copied)
         return Executable(program, site, lowered.traced.signature)
@@ -267,13 +285,33 @@ class Compiled:
     def cost(self) -> Mapping[str, Cost]:
         return self.lowered.cost
 
+    def memory_analysis(self) -> MemoryAnalysis:
+        """How much memory a call reads, makes, and works with."""
+        graph = self.lowered.graph
+        return MemoryAnalysis(
+            sum(map(_bytes, graph.inputs)),
+            sum(map(_bytes, graph.outputs)),
+            self.scratch_bytes,
+            0 if self._entry is None else self._entry.path.stat().st_size,
+        )
+
     def __repr__(self) -> str:
         traced = self.lowered.traced
         return f"<compiled {traced.name}{traced.signature}, {len(self.kernels)} kernels>"
 
 
+def _bytes(atom: Atom) -> int:
+    return math.prod(atom.shape) * atom.dtype.itemsize
+
+
 def _ignore(name: str) -> None:
     pass
+
+
+def _microseconds(kernel: Kernel) -> float:
+    """Roughly what a kernel takes on one core."""
+    cost = kernel.cost
+    return (cost.flops / FLOPS + (cost.bytes_read + cost.bytes_written) / BYTES) * 1e6
 
 
 def _built(lowered: Lowered) -> Entry | None:
@@ -281,7 +319,7 @@ def _built(lowered: Lowered) -> Entry | None:
     if not lowered.graph.outputs:
         return None
     module = lowered.module
-    return load(build(module.text, lowered.traced.name), module.entry)
+    return loaded(module.text, lowered.traced.name, module.entry)
 
 
 def log_compilation(compiled: Compiled) -> None:

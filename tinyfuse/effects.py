@@ -27,8 +27,8 @@ class Requirements:
     """
 
     __slots__ = (
-        *("_function", "_given", "_layouts", "_messages", "_names", "_places", "_same"),
-        "_written",
+        *("_function", "_given", "_layouts", "_messages", "_names", "_of_c_order", "_places"),
+        *("_same", "_written"),
     )
 
     def __init__(self, trace: Trace, place_of: Mapping[Var, int], signature: Signature) -> None:
@@ -48,11 +48,20 @@ class Requirements:
         self._messages = [(place_of[each.input], each.message) for each in trace.written]
         self._same = _same_pairs(trace)
         self._layouts = _layouts(trace, at)
+        self._of_c_order = all(
+            expected == _layout_in_c_order(inputs[at]) and 0 not in inputs[at].shape
+            for at, expected in self._layouts
+        )
 
     @property
     def any(self) -> bool:
         """Whether there is anything to be checked at a call."""
         return bool(self._messages or self._same or self._layouts)
+
+    @property
+    def met_in_c_order(self) -> bool:
+        """Whether all arrays being in C order is all that matters."""
+        return self._of_c_order and not (self._messages or self._same)
 
     def check(self, args: Sequence[Any]) -> None:
         """Raises InvalidArgumentError, OverlapError, and StaleError if it is to be traced again."""
@@ -131,10 +140,19 @@ def _layouts(trace: Trace, at: Mapping[Var, int]) -> list[tuple[int, tuple[int, 
     given = [spec.strides for spec in trace.specs if spec.kind != "static"]
     strides = [*given, *[found.array.strides for found in trace.captured]]
     return [
-        (at[var], layout(var.shape, strides[at[var]] or _in_c_order(var), var.dtype.itemsize))
+        (
+            at[var],
+            layout(var.shape, given_strides, var.dtype.itemsize)
+            if (given_strides := strides[at[var]])
+            else _layout_in_c_order(var),
+        )
         for var in trace.layouts
         if var in at
     ]
+
+
+def _layout_in_c_order(var: Var) -> tuple[int, ...]:
+    return layout(var.shape, _in_c_order(var), var.dtype.itemsize)
 
 
 def _in_c_order(var: Var) -> tuple[int, ...]:

@@ -232,25 +232,25 @@ class NegativePowerError(TinyfuseError, ValueError):
 
 
 class ZeroWeightsError(TinyfuseError, ZeroDivisionError):
-    """The weights of np.average sum to zero, somewhere, which numpy refuses.
+    """Weights of an average that add up to zero.
 
     ::
 
-        np.average(x, axis=1, weights=w)     # w.sum(axis=1) has a 0
+        np.average(x, weights=w)     # w of zeros: Weights sum to zero, can't be normalized
 
-    Use `np.where` to leave such rows out.
+    Divide where they do not: `np.where(w.sum() != 0, (x * w).sum() / w.sum(), 0)`.
     """
 
 
 class InPlaceWriteError(TinyfuseError, TypeError):
     """A write in place that tinyfuse does not trace.
 
-    Assignments, `x += y`, `out=`, np.copyto and `fill` are traced. What changes an array's shape or
-    flags, and what needs sorting, is not::
+    Assignments, `x += y`, `out=`, np.copyto, `fill` and `sort` are traced. What changes an array's
+    shape or flags, and what numpy leaves half open, is not::
 
         x.shape = (3, 4)             # write x = x.reshape(3, 4)
         x.resize(20)                 # write x = np.concatenate([x, np.zeros(8)])
-        x.sort()                     # sort outside of the traced function
+        x.partition(3)               # write x.sort()
 
     Neither can a traced value be written into an array that tracing does not know, one that comes
     from a function outside numpy::

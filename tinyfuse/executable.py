@@ -11,16 +11,18 @@ when nothing can fail any more.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tinyfuse.dispatch import DirectCall
 from tinyfuse.effects import Requirements
 from tinyfuse.graph.interpreter import VIEWS as NUMPY_VIEWS
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
 from tinyfuse.graph.primitives import broadcast, reshape, slice_, transpose, windows
 from tinyfuse.graph.simplify import simplify
+from tinyfuse.memory import CONTIGUOUS_AND_ALIGNED
+from tinyfuse.records import dataclass
 from tinyfuse.runtime.library import Entry, scratch
 from tinyfuse.signature import Signature, StaleError, TracedArgumentError
 from tinyfuse.trace import Captured, OutputSpec, Trace
@@ -29,8 +31,6 @@ from tinyfuse.trace.captured import Guard, type_difference
 from tinyfuse.tree import LEAF
 
 VIEWS = frozenset((broadcast, reshape, transpose, slice_, windows))
-
-CONTIGUOUS_AND_ALIGNED = 0x1 | 0x100  # in ndarray.flags.num
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +139,7 @@ class Program:
     entry: Entry | None
     scratch_bytes: int
     threads: int | None
+    microseconds: float  # that a run takes, roughly
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,61 +166,74 @@ class Executable:
     """
 
     __slots__ = (
-        *("_alone", "_captured", "_checks", "_copies", "_direct", "_entry", "_graph"),
-        *("_guards", "_layout", "_leaves", "_operands", "_out_tree", "_place_of", "_required"),
-        *("_results", "_roots"),
-        *("_scratch_bytes", "_site", "_steps", "_threads", "_writes", "signature", "used"),
+        *("captured", "checks", "copies", "direct_calls", "entry", "guards", "leaves", "operands"),
+        *("out_tree", "requirements", "results", "roots", "scratch_bytes", "signature", "steps"),
+        *("microseconds", "swapped", "threads", "writes"),
+        *("_alone", "_direct", "_graph", "_layout", "_place_of", "_site", "_used"),
     )
 
     def __init__(self, program: Program, site: Site, signature: Signature) -> None:
         self.signature = signature
-        self.used = 0  # when it was called last, for the cache that holds it
+        self.direct_calls: dict[Any, DirectCall | None] = {}  # by the form of a call
+        self.swapped = site.swapped
+        self.microseconds = program.microseconds
+        self._used = 0
         self._site = site
-        self._entry = program.entry
-        self._scratch_bytes, self._threads = program.scratch_bytes, program.threads
+        self.entry = program.entry
+        self.scratch_bytes, self.threads = program.scratch_bytes, program.threads
         # What the flags of an array are that is taken as it is; -1 for none.
         self._layout = -1 if site.swapped else CONTIGUOUS_AND_ALIGNED
         self._arrange_inputs(program)
         self._arrange_outputs(program)
 
+    @property
+    def used(self) -> int:
+        """When it was called last, for the cache that holds it."""
+        direct = [call.used for call in self.direct_calls.values() if call is not None]
+        return max(self._used, *direct) if direct else self._used
+
+    @used.setter
+    def used(self, now: int) -> None:
+        self._used = now
+
     def _arrange_inputs(self, program: Program) -> None:
         self._graph = program.trace.graph
         inputs, captured = self._graph.inputs, program.trace.captured
         site = self._site
-        self._guards = program.trace.guards
-        self._captured = tuple(zip(captured, inputs[len(site.places) :], strict=True))
+        self.guards = program.trace.guards
+        self.captured = tuple(zip(captured, inputs[len(site.places) :], strict=True))
         places = (*site.places, *range(site.arity, site.arity + len(captured)))
-        self._operands = [(places[at], inputs[at]) for at in program.plan.operands]
+        self.operands = [(places[at], inputs[at]) for at in program.plan.operands]
         self._place_of = dict(zip(inputs, places, strict=True))
         self._place_of.update({r: self._place_of[var] for r, var in program.trace.roots.items()})
         roots = [root for root in program.plan.views.inputs if root in self._place_of]
-        self._roots = [(root, self._place_of[root]) for root in roots]
+        self.roots = [(root, self._place_of[root]) for root in roots]
         required = Requirements(program.trace, self._place_of, self.signature)
-        self._required = required if required.any else None
+        self.requirements = required if required.any else None
 
     def _arrange_outputs(self, program: Program) -> None:
         trace, plan = program.trace, program.plan
-        self._results = [(var.shape, var.dtype) for var in plan.computed.outputs]
+        self.results = [(var.shape, var.dtype) for var in plan.computed.outputs]
         first = {slot: atom for atom, slot in reversed(plan.slots.items())}
         again = [atom for atom, slot in plan.slots.items() if first[slot] is not atom]
-        self._copies = [plan.slots[atom] for atom in again]
+        self.copies = [plan.slots[atom] for atom in again]
         compiled = [first[slot] for slot in range(len(first))]
-        values = [*compiled, *again, *[root for root, _ in self._roots]]
+        values = [*compiled, *again, *[root for root, _ in self.roots]]
         values += [eqn.output for eqn in plan.views.eqns]
         position = {value: at for at, value in enumerate(values)}
-        self._steps = [(eqn, position[eqn.inputs[0]]) for eqn in plan.views.eqns]
-        self._checks = [
+        self.steps = [(eqn, position[eqn.inputs[0]]) for eqn in plan.views.eqns]
+        self.checks = [
             (plan.slots.get(check.output, position[check.output]), check) for check in trace.checks
         ]
-        self._writes = [
+        self.writes = [
             (position.get(each.value), _constant(each.value), self._place_of[each.input])
             for each in trace.written
         ]
-        self._leaves = [_leaf(output, position) for output in trace.outputs]
-        self._out_tree = trace.out_tree
-        others = (self._checks, self._copies, self._roots, self._steps, self._writes)
+        self.leaves = [_leaf(output, position) for output in trace.outputs]
+        self.out_tree = trace.out_tree
+        others = (self.checks, self.copies, self.roots, self.steps, self.writes)
         self._alone = trace.out_tree == LEAF
-        untouched = self._leaves == [(0, None, None)] and not any(others)
+        untouched = self.leaves == [(0, None, None)] and not any(others)
         self._direct = self._alone and untouched  # the result is what has been computed
 
     def __call__(self, args: Sequence[Any]) -> Any:
@@ -232,27 +246,30 @@ class Executable:
             InvalidArgumentError: an array that the function writes is read-only.
             OverlapError: an array that it writes shares a part of its memory with another one.
             Exception: what a check of the trace says.
+            RuntimeError: the compiled code says that it failed.
         """
-        if self._guards:
-            _require_same(self._guards)
-        if self._captured:
+        if self.guards:
+            _require_same(self.guards)
+        if self.captured:
             if state.builder is not None:
                 raise TracedArgumentError("captured arrays have no elements while tracing")
-            args = [*args, *[_current(captured, var) for captured, var in self._captured]]
-        if self._required is not None:
-            self._required.check(args)
+            args = [*args, *[_current(captured, var) for captured, var in self.captured]]
+        if self.requirements is not None:
+            self.requirements.check(args)
         layout, array = self._layout, np.ndarray
         operands = [
             arg
             if type(arg := args[place]) is array
             and arg.flags.num & CONTIGUOUS_AND_ALIGNED == layout
             else self._native(arg, var)
-            for place, var in self._operands
+            for place, var in self.operands
         ]
-        values = [np.empty(shape, dtype) for shape, dtype in self._results]
-        if self._entry is not None:
-            memory = scratch(self._scratch_bytes) if self._scratch_bytes else None
-            self._entry(operands + values, memory, self._threads)
+        values = [np.empty(shape, dtype) for shape, dtype in self.results]
+        if self.entry is not None:
+            memory = scratch(self.scratch_bytes) if self.scratch_bytes else None
+            status = self.entry(operands + values, memory, self.threads)
+            if status:
+                raise RuntimeError(f"the compiled {self._graph.name} failed with status {status}")
         return values[0] if self._direct else self._result(values, args)
 
     def _inputs(self, args: Sequence[Any]) -> list[np.ndarray]:
@@ -270,18 +287,18 @@ class Executable:
 
     def _result(self, values: list[Any], args: Sequence[Any]) -> Any:
         """Check what has been computed, and add to it what the caller has already."""
-        for position, check in self._checks:
+        for position, check in self.checks:
             if values[position]:
                 raise check.failure(self._graph, self._inputs(args))
-        values += [values[slot].copy() for slot in self._copies]
-        for slot, constant, place in self._writes:
+        values += [values[slot].copy() for slot in self.copies]
+        for slot, constant, place in self.writes:
             np.copyto(args[place], constant if slot is None else values[slot])
-        values += [args[place] for _, place in self._roots]
-        for eqn, operand in self._steps:
+        values += [args[place] for _, place in self.roots]
+        for eqn, operand in self.steps:
             values.append(NUMPY_VIEWS[eqn.primitive](eqn, np.asarray(values[operand])))
         if self._alone:
-            return _finished(self._leaves[0], values)
-        return self._out_tree.unflatten([_finished(leaf, values) for leaf in self._leaves])
+            return _finished(self.leaves[0], values)
+        return self.out_tree.unflatten([_finished(leaf, values) for leaf in self.leaves])
 
 
 # A leaf of the result: a position among the values or else a constant, and its last step.
@@ -307,18 +324,18 @@ def _finished(leaf: Leaf, values: Sequence[Any]) -> Any:
     return value if finish is None else finish(value)
 
 
-def _as_scalar(value: Any) -> Any:
+def as_scalar(value: Any) -> Any:
     return value[()]
 
 
-def _as_float(value: Any) -> float:
+def as_float(value: Any) -> float:
     return value if type(value) is float else value.item()
 
 
 # By (is_scalar, weak); what is neither is an array.
 _FINISHES: dict[tuple[bool, bool], Callable[[Any], Any]] = {
-    (True, False): _as_scalar,
-    (False, True): _as_float,
+    (True, False): as_scalar,
+    (False, True): as_float,
 }
 
 

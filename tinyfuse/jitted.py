@@ -11,10 +11,14 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
+from tinyfuse.bound import BoundFunction
+from tinyfuse.by_value import ByValue
 from tinyfuse.config import compile_log as log
+from tinyfuse.dispatch import Dispatcher
 from tinyfuse.errors import (
     ArgumentError,
     SideEffectError,
@@ -22,8 +26,8 @@ from tinyfuse.errors import (
     is_internal,
     without_internal_frames,
 )
-from tinyfuse.memory import layout
-from tinyfuse.parameters import Arguments, Function, Options, Parameters
+from tinyfuse.parameters import Arguments, Form, Function, Options, Parameters
+from tinyfuse.pickling import plain, reduced
 from tinyfuse.signature import (
     Call,
     Key,
@@ -35,10 +39,8 @@ from tinyfuse.signature import (
     differences,
     quick_key,
     refusal,
-    same_arrays,
     signature_of,
     take_apart,
-    typed,
 )
 from tinyfuse.tree import LEAF, Leaf, TreeDef, flatten
 
@@ -73,36 +75,7 @@ _jobs: dict[tuple[JittedFunction, Key], threading.Event] = {}  # being compiled,
 os.register_at_fork(after_in_child=_jobs.clear)  # the threads that were at it are gone
 
 
-class _ByValue:
-    """In place of a program: more than the types of the arguments is part of the key.
-
-    floats: positions of those whose values are. layouts: of arrays whose order in memory is.
-    aliasing: whether it counts which of the arrays are the same.
-    """
-
-    __slots__ = ("aliasing", "floats", "layouts", "used")
-
-    def __init__(self, floats: tuple[int, ...], layouts: tuple[int, ...], aliasing: bool) -> None:
-        self.floats = floats
-        self.layouts = layouts
-        self.aliasing = aliasing
-        self.used = 0
-
-    def __bool__(self) -> bool:
-        return self.aliasing or bool(self.floats or self.layouts)
-
-    def extended(self, key: Key, values: Sequence[Any]) -> Key:
-        key = (*key, *[typed(values[place]) for place in self.floats])
-        if self.layouts:
-            key += tuple([_layout(values[place]) for place in self.layouts])
-        return (*key, same_arrays(values)) if self.aliasing else key
-
-
-def _layout(array: Any) -> tuple[int, ...]:
-    return layout(array.shape, array.strides, array.itemsize)
-
-
-class JittedFunction(Leaf):
+class JittedFunction(Dispatcher, Leaf):
     """A function under `jit`: compiled when first called with arguments of new types."""
 
     __wrapped__: Callable[..., Any]
@@ -115,29 +88,29 @@ class JittedFunction(Leaf):
         name = function_name(function)
         self._parameters = Parameters(function, name, static)
         self._fewest, self._most = self._parameters.fewest, self._parameters.most
+        self._options = options
         self._function = Function(function, name, self._parameters, options)
         self._maxsize = maxsize
         self._copy_noticed = False
         self._stand_ins: dict[type, Any] = {}
-        self._uses = self._misses = 0
         self.clear_cache()
         functions.add(self)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def _slowly(self, /, *args: Any, **kwargs: Any) -> Any:
+        """A call that none of the direct calls fits."""
         if mode.disabled:
             return self.__wrapped__(*args, **kwargs)
+        form = len(args), tuple(kwargs)
         if kwargs or not self._fewest <= len(args) <= self._most:
             args, kwargs = self._bind(args, kwargs)
         if not kwargs:
-            key = quick_key(args)
-            entry = self._programs.get(key)
-            if type(entry) is _ByValue:
-                entry.used = self._uses
-                entry = self._programs.get(entry.extended(key, args))
+            entry = self._quickly_found(args)
             if entry is not None:
                 self._uses = entry.used = self._uses + 1
                 try:
-                    return entry(args)  # type: ignore[operator]
+                    result = entry(args)
+                    self._call_directly(entry, form, args)
+                    return result
                 except StaleError:
                     self._uses -= 1
                 except TracedArgumentError:
@@ -146,10 +119,33 @@ class JittedFunction(Leaf):
                     without_internal_frames(error)
                     raise
         try:
-            return self._call(args, kwargs)
+            return self._call(form, args, kwargs)
         except Exception as error:
             show_users_frames(error)
             raise
+
+    def _quickly_found(self, args: tuple[Any, ...]) -> Executable | None:
+        """The program for arguments that are all leaves."""
+        key = quick_key(args)
+        entry = self._programs.get(key)
+        if type(entry) is not ByValue:
+            return entry  # type: ignore[return-value]
+        entry.used = self._uses
+        return self._programs.get(entry.extended(key, args))  # type: ignore[return-value]
+
+    def _call_directly(self, executable: Executable, form: Form, given: Sequence[Any]) -> None:
+        """Let later calls like this one find their program at once, if they are simple enough.
+
+        given: all arguments, in the order of the plan for calls of this form.
+        """
+        calls = executable.direct_calls
+        if form not in calls:
+            from tinyfuse.direct_call import direct_call
+
+            calls[form] = direct_call(executable, form, self._parameters.plan(form), given)
+        call = calls[form]
+        if call is not None and not mode.compiling:
+            self._remember(call)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else BoundFunction(self, self._stand_in(instance))
@@ -166,10 +162,19 @@ class JittedFunction(Leaf):
     def __repr__(self) -> str:
         return f"<jit of {self.__wrapped__!r}>"
 
-    def __reduce__(self) -> str:
-        return (
-            self.__qualname__
-        )  # as functions are pickled: by name; and copies are the same object
+    def __copy__(self) -> JittedFunction:
+        return self  # as of functions
+
+    def __deepcopy__(self, memo: Any) -> JittedFunction:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> str | tuple[Any, ...]:
+        options = (self._parameters.static, self._options, self._maxsize)
+        return reduced(self, protocol, options)
+
+    @functools.cached_property
+    def _plain(self) -> FunctionType | None:
+        return plain(self)
 
     def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
         """Trace the function for arguments of these types; ShapeDtypeStructs may stand for arrays.
@@ -193,11 +198,12 @@ class JittedFunction(Leaf):
 
     def clear_cache(self) -> None:
         """Forget all programs in memory. Calls that are running one go on."""
-        self._programs: dict[Key, Executable | _ByValue] = {}
+        self._programs: dict[Key, Executable | ByValue] = {}
         self._needed: dict[TreeDef, frozenset[int]] = {}  # leaves whose value tracing asked for
         self._layouts: dict[TreeDef, frozenset[int]] = {}  # those whose order in memory it used
         self._writing: set[TreeDef] = set()  # forms of calls that write arrays of the caller's
         self._uses = self._misses = 0
+        self._forget_all()
 
     def explain_miss(self, /, *args: Any, **kwargs: Any) -> str:
         """Why a call would compile: what differs from the signature of the nearest program."""
@@ -217,7 +223,7 @@ class JittedFunction(Leaf):
 
     def _executables(self) -> list[Executable]:
         entries = list(self._programs.values())
-        return [entry for entry in entries if not isinstance(entry, _ByValue)]
+        return [entry for entry in entries if not isinstance(entry, ByValue)]
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         try:
@@ -229,20 +235,21 @@ class JittedFunction(Leaf):
     def _take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         return take_apart(self._parameters, *self._bind(args, kwargs))
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that the quick way did not serve; its arguments are bound."""
+    def _call(self, form: Form, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call whose arguments, bound, have to be taken apart, or that has no program yet."""
         try:
             call = take_apart(self._parameters, args, kwargs)
         except TracedArgumentError:  # the call is a part of the function that is being traced
             return self._plainly(args, kwargs)
         entry = self._programs.get(call.key)
-        if type(entry) is _ByValue:
+        if type(entry) is ByValue:
             entry = self._programs.get(entry.extended(call.key, call.values))
         if entry is None:
             executable = self._compile_once(call)
         else:
             executable = entry  # type: ignore[assignment]
             self._uses = executable.used = self._uses + 1
+            self._call_directly(executable, form, call.given)
         for _ in range(MOST_RECOMPILATIONS):
             try:
                 return executable(call.values)
@@ -267,20 +274,20 @@ class JittedFunction(Leaf):
     def _needs(self, call: Call) -> frozenset[int]:
         return self._needed.get(call.in_tree, frozenset())
 
-    def _by_value(self, call: Call) -> _ByValue:
+    def _by_value(self, call: Call) -> ByValue:
         places, values = call.places, call.values
         needed = [places[at] for at in sorted(self._needs(call))]
         floats = [at for at in needed if type(values[at]) is float]
         asked = [places[at] for at in sorted(self._layouts.get(call.in_tree, ()))]
         layouts = [at for at in asked if hasattr(values[at], "strides")]
-        return _ByValue(tuple(floats), tuple(layouts), call.in_tree in self._writing)
+        return ByValue(tuple(floats), tuple(layouts), call.in_tree in self._writing)
 
     def _key(self, call: Call) -> Key:
         return self._by_value(call).extended(call.key, call.values)
 
     def _find(self, call: Call) -> Executable | None:
         entry = self._programs.get(self._key(call))
-        return None if isinstance(entry, _ByValue) else entry
+        return None if isinstance(entry, ByValue) else entry
 
     def _compile_once(self, call: Call) -> Executable:
         """Compile, or wait for the thread that is at it already."""
@@ -362,8 +369,10 @@ class JittedFunction(Leaf):
         self._uses = executable.used = by_value.used = self._uses + 1
         if by_value:
             self._programs[call.key] = by_value
-        self._programs[by_value.extended(call.key, call.values)] = executable
-        for kind in (_ByValue, type(executable)):
+        key = by_value.extended(call.key, call.values)
+        self._drop(key)  # what another one has taken the place of
+        self._programs[key] = executable
+        for kind in (ByValue, type(executable)):
             self._evict(kind)
 
     def _evict(self, kind: type) -> None:
@@ -372,7 +381,13 @@ class JittedFunction(Leaf):
         if len(entries) > self._maxsize:
             entries.sort(key=lambda item: item[1].used)
             for key, _ in entries[: -self._maxsize]:
-                self._programs.pop(key, None)
+                self._drop(key)
+
+    def _drop(self, key: Key) -> None:
+        entry = self._programs.pop(key, None)
+        for call in list(getattr(entry, "direct_calls", {}).values()):
+            if call is not None:
+                self._forget(call)
 
     def _notice_copy(self, name: str) -> None:
         if not self._copy_noticed:
@@ -382,48 +397,6 @@ class JittedFunction(Leaf):
                 "each call copies it",
                 *(self._function.name, name),
             )
-
-
-# A jitted method of an instance. Instances with attributes of equal types share a program.
-class BoundFunction(Leaf):
-    __slots__ = ("__func__", "__self__")
-
-    def __init__(self, function: JittedFunction, instance: Any) -> None:
-        self.__func__ = function
-        self.__self__ = instance
-
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        return self.__func__.__doc__
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self.__func__(self.__self__, *args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__func__, name)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, BoundFunction):
-            return NotImplemented
-        return self.__func__ is other.__func__ and self.__self__ is other.__self__
-
-    def __hash__(self) -> int:
-        return hash((self.__func__, id(self.__self__)))
-
-    def __repr__(self) -> str:
-        return f"<bound {self.__func__!r} of {self.__self__!r}>"
-
-    def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
-        """As `JittedFunction.trace`."""
-        return self.__func__.trace(self.__self__, *args, **kwargs)
-
-    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
-        """As `JittedFunction.lower`."""
-        return self.__func__.lower(self.__self__, *args, **kwargs)
-
-    def explain_miss(self, /, *args: Any, **kwargs: Any) -> str:
-        """As `JittedFunction.explain_miss`."""
-        return self.__func__.explain_miss(self.__self__, *args, **kwargs)
 
 
 def function_name(function: Any) -> str:

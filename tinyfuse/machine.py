@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tinyfuse.records import dataclass
 
 KIB = 1024
 MIB = 1024 * KIB

@@ -15,6 +15,7 @@ Strides = tuple[int, ...]
 Pair = tuple[int, int]
 
 _C_CONTIGUOUS = 0x1  # in ndarray.flags.num
+CONTIGUOUS_AND_ALIGNED = _C_CONTIGUOUS | 0x100
 _FEW = 8  # arrays of which each is compared with each
 _WORK: Any = 10_000  # what finding a common element may cost; in numpy's unit
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tinyfuse.stage.ir import Stages
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+Form = tuple[int, tuple[str, ...]]  # how many positional arguments a call has, and its keywords
 
 KEPT_PLANS = 1024  # forms of calls; only keywords of a `**` parameter can be so many
 
@@ -57,7 +58,7 @@ class Parameters:
         self.name = name
         self.static = frozenset(static)
         self._signature = _signature(function)
-        self._plans: dict[tuple[int, tuple[str, ...]], Plan] = {}
+        self._plans: dict[Form, Plan] = {}
         by_kind: dict[Any, list[str]] = {}
         for parameter in self._signature.parameters.values():
             by_kind.setdefault(parameter.kind, []).append(parameter.name)
@@ -90,8 +91,7 @@ class Parameters:
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         """(args, kwargs) in the one form. Raises TypeError, as the call itself would."""
-        form = (len(args), tuple(kwargs))
-        plan = self._plans.get(form) or self._plan(form)
+        plan = self.plan((len(args), tuple(kwargs)))
         if plan.defaults is not None:
             return args + plan.defaults, {}
         values = (*args, *kwargs.values())
@@ -100,7 +100,11 @@ class Parameters:
             {name: _fill(place, values) for name, place in plan.keyword.items()},
         )
 
-    def _plan(self, form: tuple[int, tuple[str, ...]]) -> Plan:
+    def plan(self, form: Form) -> Plan:
+        """Where each argument of such a call comes from. Raises TypeError, as the call would."""
+        return self._plans.get(form) or self._new_plan(form)
+
+    def _new_plan(self, form: Form) -> Plan:
         count, names = form
         places = [Given(at) for at in range(count + len(names))]
         keywords = dict(zip(names, places[count:], strict=True))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import array
 import types
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from tinyfuse.dtypes import FLOAT64, SUPPORTED, describe, is_supported
 from tinyfuse.errors import ArgumentError, TinyfuseError, UnsupportedDtypeError
 from tinyfuse.memory import near_pairs, same_memory
 from tinyfuse.parameters import Arguments, Parameters
+from tinyfuse.records import replace
 from tinyfuse.tree import Leaf, TreeDef, flatten, parts_of
 
 SHOWN_LEAVES = 8  # of a signature, in messages
@@ -257,6 +257,12 @@ class Call:
         self.values = values
         self._arguments = arguments
         self._in_tree: TreeDef | None = None
+
+    @property
+    def given(self) -> list[Any]:
+        """All arguments, whole."""
+        args, kwargs = self._arguments
+        return [*args, *kwargs.values()]
 
     @property
     def in_tree(self) -> TreeDef:

@@ -7,10 +7,11 @@ import linecache
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import CodeType, FrameType
 
 import numpy as np
+
+from tinyfuse.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

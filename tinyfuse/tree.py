@@ -7,10 +7,11 @@ import functools
 import types
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from tinyfuse.records import dataclass
 
 Path = tuple[Any, ...]
 
@@ -147,12 +148,13 @@ def _is_plain_class(cls: type) -> bool:
 
 def _attributes(value: Any) -> tuple[str, ...]:
     cls: Any = type(value)
-    names = [name for name in _slots(cls) if hasattr(value, name)]
+    names = [name for name in slots(cls) if hasattr(value, name)]
     return (*names, *getattr(value, "__dict__", ()))
 
 
 @functools.lru_cache(maxsize=4096)
-def _slots(cls: type) -> tuple[str, ...]:
+def slots(cls: type) -> tuple[str, ...]:
+    """Names of the attributes that are kept in slots."""
     members = [
         name
         for base in reversed(cls.__mro__)

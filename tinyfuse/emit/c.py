@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tinyfuse.dtypes import BOOL
 from tinyfuse.emit.comments import entry_comment, kernel_comment
-from tinyfuse.emit.ctext import type_text
+from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.expression import Expressions
-from tinyfuse.emit.prelude import prelude_text, runtime_c, uses_library
+from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.loops.ir import (
     Alloc,
     Block,
@@ -19,28 +18,29 @@ from tinyfuse.loops.ir import (
     Kernel,
     Let,
     Loops,
+    Row,
     Scope,
+    SortRow,
     Statement,
     Store,
     walk_statements,
 )
 from tinyfuse.loops.names import local_names
 from tinyfuse.loops.rewrite import values_of
+from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, Op, walk
+from tinyfuse.stage.index import index_text
+from tinyfuse.stage.ir import Sort
 
 _UPDATES = {"add": "+=", "multiply": "*="}  # where C's meaning is numpy's, but for bool
 
 
 @dataclass(frozen=True, slots=True)
 class CModule:
-    """A translation unit. entries: the functions to call, one for each program in it.
-
-    uses_libm: whether it has to be linked with the mathematical library.
-    """
+    """A translation unit. entries: the functions to call, one for each program in it."""
 
     text: str
     entries: tuple[str, ...]
-    uses_libm: bool
 
     @property
     def entry(self) -> str:
@@ -59,7 +59,7 @@ def emit_c_many(programs: Sequence[Loops]) -> CModule:
     shared = any(kernel.parallel for loops in programs for kernel in loops.kernels)
     head = [prelude_text(used).rstrip("\n"), _entry_types(shared)]
     text = "\n\n".join(part for part in (*head, *functions) if part) + "\n"
-    return CModule(text, tuple(loops.name for loops in programs), uses_library(used))
+    return CModule(text, tuple(loops.name for loops in programs))
 
 
 def _entry_types(shared: bool) -> str:
@@ -202,7 +202,22 @@ class _KernelText:
             return [f"{indent}{declared} = {self.value(node.value)};"]
         if isinstance(node, Alloc):
             return [f"{indent}{self.declaration(node.buffer)};"]
+        if isinstance(node, SortRow):
+            return [f"{indent}{self.sort(node)};"]
         return [f"{indent}{self.assignment(node)};"]
+
+    def sort(self, node: SortRow) -> str:
+        what = "sort" if node.sort is Sort.ELEMENTS else "argsort"
+        dtype = node.row.buffer.dtype
+        suffix = "uint8" if dtype == BOOL else SUFFIXES[dtype]
+        function = f"tf_{what}_{suffix}"
+        self.used[function] = None
+        rows = [self.row(row) for row in (node.row, node.to, node.work)]
+        return call(function, *rows, str(node.extent)).text
+
+    def row(self, row: Row) -> str:
+        position = index_text(row.position)
+        return row.buffer.name if position == "0" else f"{row.buffer.name} + {position}"
 
     def assignment(self, node: Store) -> str:
         offset = "" if node.offset is None else self.value(node.offset)

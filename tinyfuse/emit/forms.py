@@ -107,13 +107,11 @@ logical_not = prefix("!")
 # Calls
 
 
-def library(name: str) -> Form:
-    """A call to the C library or a builtin of the compiler: expf for float32, exp for float64."""
+def builtin(name: str) -> Form:
+    """A call to the compiler: `__builtin_floorf` for float32, `__builtin_floor` for float64."""
 
     def form(operation: Operation) -> CText:
-        function = name + float_suffix(operation.dtypes[0])
-        if not function.startswith("__builtin_"):
-            operation.used[function] = None
+        function = f"__builtin_{name}{float_suffix(operation.dtypes[0])}"
         return call(function, *[operand.text for operand in operation.operands])
 
     return form
@@ -126,6 +124,17 @@ def prelude(name: str) -> Form:
         function = f"tf_{name}_{SUFFIXES[operation.dtypes[0]]}"
         operation.used[function] = None
         return call(function, *[operand.text for operand in operation.operands])
+
+    return form
+
+
+def of_bits(name: str) -> Form:
+    """A call to a function of the prelude named after its result, a floating-point value."""
+
+    def form(operation: Operation) -> CText:
+        function = f"tf_{name}_{SUFFIXES[operation.dtype]}"
+        operation.used[function] = None
+        return call(function, operation.operands[0].text)
 
     return form
 

@@ -1,7 +1,9 @@
-"""The head of a C file: typedefs, declarations of the C library, and the prelude functions it uses.
+"""The head of a C file: typedefs, and the functions of the prelude that it uses.
 
-The functions stand in `runtime_c` as readable C, most of them written once for a placeholder type.
-The head holds what a program uses and what that needs, nothing else, and no `#include`.
+The functions stand in `runtime_c` as readable C: those of mathematics for float and for double,
+most others written once for a placeholder type.
+The head holds what a program uses and what that needs, nothing else, and no `#include`: no C
+library is called.
 """
 
 from __future__ import annotations
@@ -13,13 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 _INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
-# The C library's functions by their parameters.
-_LIBRARY = {
-    "real": "exp exp2 expm1 log log2 log10 log1p cbrt sin cos tan asin acos atan "
-    "sinh cosh tanh asinh acosh atanh",
-    "real, real": "atan2 hypot pow fmod",
-    "real, int": "ldexp",
-}
 
 
 def runtime_c() -> Path:
@@ -32,31 +27,15 @@ def runtime_c() -> Path:
 def prelude_text(used: Iterable[str]) -> str:
     """The head for the names in `used`, as `emit.scalar` notes them, in an order of its own."""
     needed = _closure(used)
-    groups: list[list[str]] = [[], [], []]
-    for name in sorted(needed, key=_positions().__getitem__):
-        groups[_group(name)].append(_text(name))
-    typedefs, declarations, functions = groups
-    parts = ["\n".join(typedefs), "\n".join(declarations), *functions]
-    return "".join(f"{part}\n\n" for part in parts if part)
-
-
-def uses_library(used: Iterable[str]) -> bool:
-    """Whether the functions of the C library are called by what `used` names."""
-    return any(_group(name) == 1 for name in _closure(used))
-
-
-def library_functions() -> frozenset[str]:
-    """All names of the C library that a head may declare: no variable can have one of them."""
-    return frozenset(_declarations())
+    ordered = sorted(needed, key=_positions().__getitem__)
+    typedefs = [_text(name) for name in ordered if name in _typedefs()]
+    functions = [_text(name) for name in ordered if name not in _typedefs()]
+    return "".join(f"{part}\n\n" for part in ("\n".join(typedefs), *functions) if part)
 
 
 def all_names() -> list[str]:
     """Every name that can be used, in the order of heads."""
     return list(_sources())
-
-
-def _group(name: str) -> int:
-    return 2 if name.startswith("tf_") else 0 if name.endswith("_t") else 1
 
 
 def _closure(used: Iterable[str]) -> set[str]:
@@ -80,8 +59,8 @@ class _Source(NamedTuple):
 @functools.cache
 def _sources() -> dict[str, _Source]:
     """Every part that a head can have, in the order in which heads have them."""
-    plain = {**_typedefs(), **_declarations()}
-    return {**{name: _Source(text, _unchanged) for name, text in plain.items()}, **_functions()}
+    typedefs = {name: _Source(text, _unchanged) for name, text in _typedefs().items()}
+    return {**typedefs, **_functions()}
 
 
 @functools.cache
@@ -103,22 +82,14 @@ def _needs(name: str) -> tuple[str, ...]:
     return tuple([word for word in words if word in _sources() and word != name])
 
 
+@functools.cache
 def _typedefs() -> dict[str, str]:
     integers = {f"{name}_t": f"typedef __{name.upper()}_TYPE__ {name}_t;" for name in _INTEGERS}
-    return {"bool8_t": "typedef __UINT8_TYPE__ bool8_t; // 0 or 1", **integers}
+    pair = "typedef struct {\n  uint64_t key, position;\n} pair_t;"
+    return {"bool8_t": "typedef __UINT8_TYPE__ bool8_t; // 0 or 1", **integers, "pair_t": pair}
 
 
-@functools.cache
-def _declarations() -> dict[str, str]:
-    return {
-        f"{name}{suffix}": f"{real} {name}{suffix}({parameters.replace('real', real)});"
-        for real, suffix in (("float", "f"), ("double", ""))
-        for parameters, names in _LIBRARY.items()
-        for name in names.split()
-    }
-
-
-# Functions that are written for a placeholder type
+# Functions of `runtime_c`
 
 
 def _functions() -> dict[str, _Source]:
@@ -182,7 +153,10 @@ _FORMATS = {
 
 
 def _for_real(real: str) -> Callable[[str], str]:
-    """Puts float for real_t, 0.5f for (real_t)0.5, tf_x_float for tf_x_real, expf for exp_real."""
+    """Puts float for real_t, 0.5f for (real_t)0.5, tf_x_float for tf_x_real.
+
+    `__builtin_floor_real` becomes `__builtin_floorf`.
+    """
     suffix = "f" if real == "float" else ""
 
     def name(match: re.Match[str]) -> str:
@@ -200,11 +174,43 @@ def _with_words(text: str, words: Mapping[str, str]) -> str:
     return re.sub(rf"\b({'|'.join(words)})\b", lambda match: words[match[1]], text)
 
 
+def _for_items(item: str) -> Callable[[str], str]:
+    """Puts uint32_t for item_t and key_t, or pair_t and uint64_t; tf_x_uint32 for tf_x_item."""
+    words = {"item_t": f"{item}_t", "key_t": "uint64_t" if item == "pair" else f"{item}_t"}
+    return lambda text: _with_words(re.sub(r"\b(tf_\w+)_item\b", rf"\g<1>_{item}", text), words)
+
+
+def _for_value(value: str, bits: int) -> Callable[[str], str]:
+    """Puts float for value_t, uint32_t for key_t, tf_x_float for tf_x_value, and so on."""
+    words = {"value_t": value if value in _FORMATS else f"{value}_t", "key_t": f"uint{bits}_t"}
+
+    def instantiate(text: str) -> str:
+        text = re.sub(r"\b(tf_\w+)_value\b", rf"\g<1>_{value}", text)
+        return _with_words(re.sub(r"\b(tf_\w+)_key\b", rf"\g<1>_uint{bits}", text), words)
+
+    return instantiate
+
+
 _WIDTHS = (8, 16, 32, 64)
+_NARROW = [_for_value(f"{sign}int{bits}", bits) for bits in _WIDTHS[:3] for sign in ("", "u")]
+_NARROW.append(_for_value("float", 32))
+_WIDE = [_for_value(name, 64) for name in ("int64", "uint64", "double")]
 _FILES: dict[str, list[Callable[[str], str]]] = {
     "scalar_mixed.h": [_unchanged],
     "scalar_uint.h": [_for_integer(bits) for bits in _WIDTHS],
     "scalar_int.h": [_for_integer(bits) for bits in _WIDTHS],
     "scalar_float.h": [_for_real(real) for real in _FORMATS],
+    "math_division.h": [_unchanged],
+    "scalar_division.h": [_for_real(real) for real in _FORMATS],
     "scalar_convert.h": [_for_real(real) for real in _FORMATS],
+    "sort_keys.h": [_for_integer(bits) for bits in _WIDTHS],
+    "sort_keys_float.h": [_for_real(real) for real in _FORMATS],
+    "sort_pairs.h": [_unchanged],
+    "sort_items.h": [_for_items(f"uint{bits}") for bits in _WIDTHS] + [_for_items("pair")],
+    "sort_values.h": [*_NARROW, *_WIDE],
+    "sort_positions.h": _NARROW,
+    "sort_wide_positions.h": _WIDE,
+    "math_exponential.h": [_unchanged],
+    "math_trigonometric.h": [_unchanged],
+    "math_special.h": [_unchanged],
 }

@@ -1,8 +1,8 @@
 """The C text of scalar operations: one row for each, with its form for each kind of operand.
 
-A form is an operator where C's meaning is numpy's, else a call to the compiler, to the C library or
-to a function of the prelude. What a text needs besides itself (functions of the prelude and of the
-library, typedefs) is entered into `used`, from which `prelude.prelude_text` makes the file's head.
+A form is an operator where C's meaning is numpy's, else a call to the compiler or to a function of
+the prelude. What a text needs besides itself (functions of the prelude, typedefs) is entered into
+`used`, from which `prelude.prelude_text` makes the file's head.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tinyfuse.emit.forms import (
     bitwise_xor,
     bool_fma,
     bool_order,
+    builtin,
     comparison,
     constant,
     equal,
@@ -28,11 +29,11 @@ from tinyfuse.emit.forms import (
     identity,
     infix,
     integer_fma,
-    library,
     logical_not,
     magnitude,
     multiply,
     not_equal,
+    of_bits,
     prefix,
     prelude,
     reciprocal,
@@ -82,8 +83,8 @@ def _all(form: Form) -> Row:
     return {"b": form, **_numbers(form)}
 
 
-def _rounding(builtin: str) -> Row:
-    return _all(identity) | _floats(library(builtin))
+def _rounding(name: str) -> Row:
+    return _all(identity) | _floats(builtin(name))
 
 
 def _test(of_integers: str, of_floats: Form) -> Row:
@@ -97,11 +98,17 @@ def _truth(of_bools: Form) -> Row:
 _EQUALITY, _RELATIONAL = Precedence.EQUALITY, Precedence.RELATIONAL
 _ADDITIVE, _MULTIPLICATIVE = Precedence.ADDITIVE, Precedence.MULTIPLICATIVE
 
-_LIBRARY = {
-    **{name: name for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt")},
-    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot")},
+# Functions of the prelude that have a name of C's own.
+_C_NAMES = {
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
     "float_power": "pow",
+    "gammaln": "lgamma",
+}
+_MATHEMATICS = {
+    **{name: name for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt")},
+    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot")},
+    **{name: name for name in ("logaddexp", "logaddexp2", "erf", "erfc", "expit", "gamma")},
+    **_C_NAMES,
 }
 
 _FORMS: dict[str, Row] = {
@@ -109,25 +116,25 @@ _FORMS: dict[str, Row] = {
     "subtract": _integers(infix("-", _ADDITIVE)) | _floats(float_subtract),
     "multiply": _numbers(multiply) | _bools(bitwise_and),
     "divide": _floats(infix("/", _MULTIPLICATIVE)),
-    "fma": _integers(integer_fma) | _bools(bool_fma) | _floats(library("__builtin_fma")),
+    "fma": _integers(integer_fma) | _bools(bool_fma) | _floats(builtin("fma")),
     "negative": _numbers(prefix("-")),
     "negative_by_bit": _integers(prefix("-")) | _floats(prelude("negative")),
     "positive": _numbers(identity),
     "conjugate": _numbers(identity),
-    "absolute": _all(identity) | {"i": prelude("absolute"), "f": library("__builtin_fabs")},
-    "fabs": _floats(library("__builtin_fabs")),
+    "absolute": _all(identity) | {"i": prelude("absolute"), "f": builtin("fabs")},
+    "fabs": _floats(builtin("fabs")),
     "sign": _numbers(prelude("sign")),
     "square": _numbers(square),
     "reciprocal": _integers(prelude("reciprocal")) | _floats(reciprocal),
-    "sqrt": _floats(library("__builtin_sqrt")),
-    "power": _integers(prelude("power")) | _floats(library("pow")),
+    "sqrt": _floats(builtin("sqrt")),
+    "power": _integers(prelude("power")) | _floats(prelude("pow")),
     "degrees": _floats(times(180, np.pi)),
     "rad2deg": _floats(times(180, np.pi)),
     "radians": _floats(times(np.pi, 180)),
     "deg2rad": _floats(times(np.pi, 180)),
     "floor_divide": _numbers(prelude("floor_divide")),
     "remainder": _numbers(prelude("remainder")),
-    "fmod": _floats(library("fmod")) | {"i": prelude("fmod"), "u": prelude("remainder")},
+    "fmod": _floats(prelude("fmod")) | {"i": prelude("fmod"), "u": prelude("remainder")},
     "gcd": _integers(prelude("gcd")),
     "lcm": _integers(prelude("lcm")),
     "bitwise_and": _all(bitwise_and),
@@ -157,24 +164,26 @@ _FORMS: dict[str, Row] = {
     "fmin": _integers(prelude("minimum")) | _bools(bitwise_and) | _floats(prelude("fmin")),
     "select": _all(select),
     "wrap_index": _integers(prelude("wrap_index")),
+    "rank_nan_last": _floats(prelude("rank_nan_last")),
+    "rank_nan_first": _floats(prelude("rank_nan_first")),
+    "of_rank_nan_last": _integers(of_bits("of_rank_nan_last")),
+    "of_rank_nan_first": _integers(of_bits("of_rank_nan_first")),
     "isfinite": _test("1", magnitude("<", _RELATIONAL)),
     "isinf": _test("0", magnitude("==", _EQUALITY)),
     "isnan": _test("0", prelude("isnan")),
     "signbit": _floats(prelude("signbit")),
-    "copysign": _floats(library("__builtin_copysign")),
-    "rint": _floats(library("__builtin_rint")),
-    "floor": _rounding("__builtin_floor"),
-    "ceil": _rounding("__builtin_ceil"),
-    "trunc": _rounding("__builtin_trunc"),
+    "copysign": _floats(builtin("copysign")),
+    "rint": _floats(builtin("rint")),
+    "floor": _rounding("floor"),
+    "ceil": _rounding("ceil"),
+    "trunc": _rounding("trunc"),
     "spacing": _floats(prelude("spacing")),
     "nextafter": _floats(prelude("nextafter")),
     "heaviside": _floats(prelude("heaviside")),
     "ldexp": _integers(prelude("ldexp")),
     "modf_fraction": _floats(prelude("modf_fraction")),
-    "modf_integral": _floats(library("__builtin_trunc")),
+    "modf_integral": _floats(builtin("trunc")),
     "frexp_mantissa": _floats(prelude("frexp_mantissa")),
     "frexp_exponent": _floats(prelude("frexp_exponent")),
-    "logaddexp": _floats(prelude("logaddexp")),
-    "logaddexp2": _floats(prelude("logaddexp2")),
-    **{op: _floats(library(name)) for op, name in _LIBRARY.items()},
+    **{op: _floats(prelude(name)) for op, name in _MATHEMATICS.items()},
 }

@@ -144,10 +144,25 @@ def _contract(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps)
     return numerics.contract(eqn, operands[0], operands[1], steps)
 
 
+def _cumulative(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) -> Array:
+    return numerics.cumulative(eqn, operands[0])
+
+
+def _sort(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) -> Array:
+    return numerics.sort(eqn, operands[0])
+
+
+def _argsort(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) -> Array:
+    return numerics.argsort(eqn, operands[0])
+
+
 COMPUTATIONS: dict[Primitive, Callable[[Eqn, list[Array], Numerics, Steps], Array]] = {
     p.scatter: _scatter,
     p.elementwise: _elementwise,
     p.cast: _cast,
     p.reduce: _reduce,
+    p.cumulative: _cumulative,
+    p.sort: _sort,
+    p.argsort: _argsort,
     p.contract: _contract,
 }

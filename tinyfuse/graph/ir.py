@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from tinyfuse.records import dataclass
 
 if TYPE_CHECKING:
     from tinyfuse.source import Source

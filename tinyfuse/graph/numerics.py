@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyfuse.graph.ir import Eqn
 from tinyfuse.graph.orders import Chain, Lanes, Order, RowBlocks, Steps
+from tinyfuse.graph.reduce_ops import REDUCE_OPS, ReduceOp
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 
 Array = Any  # np.ndarray, or np.generic where numpy gives a scalar
@@ -30,6 +31,15 @@ class Numerics(Protocol):
     def contract(self, eqn: Eqn, a: Array, b: Array, steps: Steps) -> Array:
         """The output of a contract equation."""
 
+    def cumulative(self, eqn: Eqn, x: Array) -> Array:
+        """The output of a cumulative equation."""
+
+    def sort(self, eqn: Eqn, x: Array) -> Array:
+        """The output of a sort equation."""
+
+    def argsort(self, eqn: Eqn, x: Array) -> Array:
+        """The output of an argsort equation."""
+
 
 class NumpyNumerics:
     """Every equation by the numpy function that it stands for: the bits of the plain function."""
@@ -41,7 +51,8 @@ class NumpyNumerics:
         return x.astype(dtype)
 
     def reduce(self, eqn: Eqn, x: Array, steps: Steps) -> Array:
-        return NUMPY_REDUCTIONS[eqn.params["op"]](x, tuple(eqn.params["axes"]), eqn.params["dtype"])
+        params = eqn.params
+        return REDUCE_OPS[params["op"]].evaluate(x, tuple(params["axes"]), params["dtype"])
 
     def contract(self, eqn: Eqn, a: Array, b: Array, steps: Steps) -> Array:
         lhs, rhs, out = eqn.params["lhs"], eqn.params["rhs"], eqn.params["out"]
@@ -50,25 +61,17 @@ class NumpyNumerics:
             return product[0](a, b)
         return _einsum(a, lhs, b, rhs, out)
 
+    def cumulative(self, eqn: Eqn, x: Array) -> Array:
+        ufunc = SCALAR_OPS[eqn.params["op"]].ufunc
+        assert ufunc is not None
+        return ufunc.accumulate(x, eqn.params["axis"], eqn.output.dtype)
 
-def _typed(ufunc: np.ufunc) -> Callable[[Array, tuple[int, ...], np.dtype], Array]:
-    return lambda x, axes, dtype: ufunc.reduce(x, axis=axes, dtype=dtype)
+    def sort(self, eqn: Eqn, x: Array) -> Array:
+        return np.sort(x, eqn.params["axis"], kind=eqn.params["kind"])
 
+    def argsort(self, eqn: Eqn, x: Array) -> Array:
+        return np.argsort(x, eqn.params["axis"], kind=eqn.params["kind"])
 
-def _untyped(ufunc: np.ufunc) -> Callable[[Array, tuple[int, ...], np.dtype], Array]:
-    return lambda x, axes, dtype: ufunc.reduce(x, axis=axes)
-
-
-NUMPY_REDUCTIONS: dict[str, Callable[[Array, tuple[int, ...], np.dtype], Array]] = {
-    "sum": _typed(np.add),
-    "prod": _typed(np.multiply),
-    "max": _untyped(np.maximum),
-    "min": _untyped(np.minimum),
-    "any": _untyped(np.logical_or),
-    "all": _untyped(np.logical_and),
-    "argmax": lambda x, axes, dtype: np.argmax(x, axis=axes[0]),
-    "argmin": lambda x, axes, dtype: np.argmin(x, axis=axes[0]),
-}
 
 Labels = tuple[int, ...]
 
@@ -113,7 +116,7 @@ Combine = Callable[[Array, Array], Array]
 
 
 class OrderedNumerics(ABC):
-    """Reductions and contractions in tinyfuse's orders, over any `scalar` and `fma`.
+    """Reductions, contractions and sorting in tinyfuse's orders, over any `scalar` and `fma`.
 
     All arithmetic goes through these two and `cast`, one rounding at a time.
     """
@@ -131,17 +134,16 @@ class OrderedNumerics(ABC):
             return x.astype(dtype)
 
     def reduce(self, eqn: Eqn, x: Array, steps: Steps) -> Array:
-        op, axes = eqn.params["op"], tuple(eqn.params["axes"])
-        if op in ("argmax", "argmin"):
-            return NUMPY_REDUCTIONS[op](x, axes, eqn.params["dtype"])
-        dtype = np.dtype(eqn.params["dtype"])
-        combine, start = self._combination(op, dtype), start_value(op, dtype)
+        op, dtype = REDUCE_OPS[eqn.params["op"]], np.dtype(eqn.params["dtype"])
+        if op.finds_place:
+            return op.evaluate(x, tuple(eqn.params["axes"]), dtype)
+        combine, start = self._combination(op, dtype), op.start(dtype)
         x = np.asarray(self.cast(x, dtype))
         if not steps:
             return np.reshape(combine(np.full_like(x, start, order="C"), x), eqn.output.shape)
         for step in steps:
             terms = _flat_in_front(x, step.axes)
-            order = step.order if op in ("sum", "prod") else Chain(1)  # the others are order-free
+            order = step.order if op.depends_on_order(dtype) else Chain(1)  # any is right
             total = combine_in_order(order, (terms,), start, combine, combine)
             x = total.reshape([1 if at in step.axes else n for at, n in enumerate(x.shape)])
         return x.reshape(eqn.output.shape)
@@ -154,41 +156,27 @@ class OrderedNumerics(ABC):
             for x, labels in ((a, eqn.params["lhs"]), (b, eqn.params["rhs"]))
         )
         dtype = np.dtype(eqn.output.dtype)
-        add, start = self._combination("sum", dtype), start_value("sum", dtype)
+        total = REDUCE_OPS["sum"]
+        add, start = self._combination(total, dtype), total.start(dtype)
         order = steps[0].order if steps else Chain(1)
-        total = combine_in_order(order, factors, start, lambda c, x, y: self.fma(x, y, c), add)
-        return total.reshape(eqn.output.shape)
+        product = combine_in_order(order, factors, start, lambda c, x, y: self.fma(x, y, c), add)
+        return product.reshape(eqn.output.shape)
 
-    def _combination(self, op: str, dtype: np.dtype) -> Combine:
-        name = COMBINATIONS[op]
-        return lambda a, b: self.scalar(name, [a, b], dtype)
+    def cumulative(self, eqn: Eqn, x: Array) -> Array:
+        result = np.array(x, order="C")
+        steps = np.moveaxis(result, eqn.params["axis"], 0)
+        for at in range(1, len(steps)):
+            steps[at] = self.scalar(eqn.params["op"], [steps[at - 1], steps[at]], result.dtype)
+        return result
 
+    def sort(self, eqn: Eqn, x: Array) -> Array:
+        return np.sort(x, eqn.params["axis"], kind="stable")
 
-COMBINATIONS = {
-    "sum": "add",
-    "prod": "multiply",
-    "max": "maximum",
-    "min": "minimum",
-    "any": "logical_or",
-    "all": "logical_and",
-}
+    def argsort(self, eqn: Eqn, x: Array) -> Array:
+        return np.argsort(x, eqn.params["axis"], kind="stable")
 
-
-def start_value(op: str, dtype: np.dtype) -> np.generic:
-    """Where the chains of a reduction start: what changes no element that it is combined with.
-
-    (For sums +0, which makes a sum of -0 +0.)
-    """
-    if op in ("max", "min"):
-        low, high = _extremes(dtype)
-        return dtype.type(low if op == "max" else high)
-    return dtype.type(op in ("prod", "all"))
-
-
-def _extremes(dtype: np.dtype) -> tuple[Any, Any]:
-    if dtype.kind == "f":
-        return -np.inf, np.inf
-    return (False, True) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    def _combination(self, op: ReduceOp, dtype: np.dtype) -> Combine:
+        return lambda a, b: self.scalar(op.combine, [a, b], dtype)
 
 
 def _flat_in_front(x: Array, axes: Sequence[int]) -> np.ndarray:

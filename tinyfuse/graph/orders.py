@@ -14,6 +14,8 @@ results of the chains by the same operation. With n the number of elements and k
   block some lanes are shorter or stay at the start value); the lanes are halved:
   `a[l] + a[l + lanes/2]`, then `a[l] + a[l + lanes/4]`, … `a[0] + a[1]`; the blocks' results are
   combined pairwise.
+- `Free(block)`: any order gives the same bits. Chains of `block` elements where few results are
+  computed, so that threads can share them; else one chain.
 
 Pairwise: the neighbours (0, 1), (2, 3), … are combined, then the results in the same way, until
 one is left; an odd last one goes to the next round unchanged. (Pairwise summation: N. J. Higham,
@@ -31,9 +33,12 @@ Which order, where only axes of a size other than 1 count:
 - any other sum, prod: reduced axes that are neighbours form a run; each run is one step over its
   elements in C order, the last run first. The run with the array's last axis is `Lanes(64, 1024)`,
   the others `RowBlocks(128)`.
-- max, min, any, all: the same runs, `Lanes(64, 1024)` and `Serial`. The result is the same in any
-  order; the steps only say how it is computed.
-- argmax, argmin: one step, `Serial`; the first index wins, the first NaN before all others.
+- max, min, fmax, fmin, any, all, and sums and products of integers: the same runs, but `Free(1024)`
+  along the last axis; of extremes and truths the others are `Serial`. Floating-point extremes are
+  compared as integers (`rank_nan_last` and its like).
+- argmax, argmin: one step, along the last axis `Free(256)` (`Free(1024)` beyond 64 blocks), else
+  `Serial`; the first index wins, the first NaN before all others. The extreme of each block is
+  computed first, then the index in the first block that has the extreme of all.
 
 No step is left where all reduced axes have size 1: the start value is combined with the one
 element (`0 + x`, `fma(a, b, 0)`; for argmax and argmin the index is 0).
@@ -41,11 +46,15 @@ element (`0 + x`, `fma(a, b, 0)`; for argmax and argmin the index is 0).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import numpy as np
 
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Primitive
+from tinyfuse.graph.reduce_ops import REDUCE_OPS
+from tinyfuse.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +84,22 @@ class Lanes:
     block: int
 
 
-Order = Serial | Chain | RowBlocks | Lanes
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Any order gives the same bits; `block` elements are enough work for a thread."""
+
+    block: int
+
+
+Order = Serial | Chain | RowBlocks | Lanes | Free
 
 SERIAL = Serial()
 CHAIN = Chain(4096)
 ROW_BLOCKS = RowBlocks(128)
 LANES = Lanes(64, 1024)
+FREE = Free(1024)
+PLACES = Free(256)
+MANY_BLOCKS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +118,7 @@ Steps = tuple[ReductionStep, ...]
 
 def reduction_steps(graph: Graph) -> dict[Eqn, Steps]:
     """For each reduce and contract equation, the steps one after the other."""
-    leaves = leaf_axes(graph) if any(_is_sum(eqn) for eqn in graph.eqns) else {}
+    leaves = leaf_axes(graph) if any(map(_rounds, graph.eqns)) else {}
     steps: dict[Eqn, Steps] = {}
     for eqn in graph.eqns:
         if eqn.primitive is p.contract:
@@ -109,8 +128,8 @@ def reduction_steps(graph: Graph) -> dict[Eqn, Steps]:
     return steps
 
 
-def _is_sum(eqn: Eqn) -> bool:
-    return eqn.primitive is p.reduce and eqn.params["op"] in ("sum", "prod")
+def _rounds(eqn: Eqn) -> bool:
+    return eqn.primitive is p.reduce and REDUCE_OPS[eqn.params["op"]].rounds
 
 
 def _contract_steps(eqn: Eqn) -> Steps:
@@ -133,20 +152,26 @@ def _is_along_last_axis(eqn: Eqn, contracted: list[int]) -> bool:
 
 
 def _reduce_steps(eqn: Eqn, leaves: Mapping[Atom, Masks]) -> Steps:
-    operand, op = eqn.inputs[0], eqn.params["op"]
+    operand, op = eqn.inputs[0], REDUCE_OPS[eqn.params["op"]]
     runs = _runs(operand.shape, eqn.params["axes"])
     if not runs:
         return ()
-    if op in ("argmax", "argmin"):
-        return (ReductionStep(runs[0], SERIAL),)
-    is_sum = op in ("sum", "prod")
-    if is_sum and _long_axes(operand.shape) not in leaves.get(operand, ()):
-        return (ReductionStep(tuple([axis for run in runs for axis in run]), CHAIN),)
     last = max(axis for axis, extent in enumerate(operand.shape) if extent != 1)
+    if op.finds_place:
+        return (ReductionStep(runs[0], _place_order(operand.shape, runs[0], last)),)
+    if op.rounds and _long_axes(operand.shape) not in leaves.get(operand, ()):
+        return (ReductionStep(tuple([axis for run in runs for axis in run]), CHAIN),)
+    along_rows = LANES if op.depends_on_order(np.dtype(eqn.params["dtype"])) else FREE
+    of_rows = ROW_BLOCKS if op.rounds else SERIAL
     return tuple(
-        ReductionStep(run, LANES if last in run else ROW_BLOCKS if is_sum else SERIAL)
-        for run in reversed(runs)
+        ReductionStep(run, along_rows if last in run else of_rows) for run in reversed(runs)
     )
+
+
+def _place_order(shape: tuple[int, ...], run: tuple[int, ...], last: int) -> Order:
+    if last not in run:
+        return SERIAL
+    return FREE if math.prod([shape[axis] for axis in run]) > MANY_BLOCKS * PLACES.block else PLACES
 
 
 def _runs(shape: tuple[int, ...], reduced: Sequence[int]) -> list[tuple[int, ...]]:
@@ -174,9 +199,9 @@ Masks = tuple[Mask, ...]
 def leaf_axes(graph: Graph) -> dict[Atom, Masks]:
     """For each array, by which of its axes its leaves are indexed.
 
-    A leaf is an input of the graph or the output of a reduce, contract, iota, gather or scatter; it
-    is indexed by all its axes. All other equations compute an element from elements of their
-    inputs, and so hand on the leaves of these:
+    A leaf is an input of the graph or the output of a reduce, contract, iota, gather, scatter,
+    cumulative, sort or argsort; it is indexed by all its axes. All other equations compute an
+    element from elements of their inputs, and so hand on the leaves of these:
 
     - elementwise and cast at the same place; transpose, slice, broadcast where numpy says; an axis
       that is new or was stretched does not index;

@@ -41,6 +41,14 @@ update = Primitive("update")
 # dtype: of the output; sum and prod convert each element to it first. any and all take bool,
 # argmax and argmin one axis.
 reduce = Primitive("reduce")
+# op: a binary row of `SCALAR_OPS` that gives the dtype it takes; axis. Each element combined with
+# the result before it along the axis, one after the other: the first one is itself.
+cumulative = Primitive("cumulative")
+# axis; kind: the algorithm of numpy's whose bits the order of equal elements has under numpy's
+# numerics (quicksort, heapsort, stable); else they stay in their order. NaN comes last, -0 and +0
+# are equal. The elements, or their int64 positions, in ascending order along the axis.
+sort = Primitive("sort")
+argsort = Primitive("argsort")
 # lhs, rhs, out: a label (small int) for each axis. Labels of both operands that are not in `out`
 # are summed over; every label of `out` is in an operand, no label twice in one place.
 # via: the numpy function whose bits the product has under numpy's numerics (matmul, dot, einsum).
@@ -62,5 +70,8 @@ PARAMETERS: dict[Primitive, dict[str, str]] = {
     scatter: {"op": "str", "dtype": "dtype"},
     update: {"starts": "ints", "steps": "ints"},
     reduce: {"op": "str", "axes": "ints", "dtype": "dtype"},
+    cumulative: {"op": "str", "axis": "int"},
+    sort: {"axis": "int", "kind": "str"},
+    argsort: {"axis": "int", "kind": "str"},
     contract: {"lhs": "ints", "rhs": "ints", "out": "ints", "via": "str"},
 }

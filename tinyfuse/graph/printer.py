@@ -48,8 +48,13 @@ def _unique(name: str, taken: dict[str, int]) -> str:
     return unique
 
 
+_CUMULATIVE = {"add": "cumsum", "multiply": "cumprod"}
+
+
 def computed_name(eqn: Eqn) -> str:
-    """What an equation computes, in a word: `exp`, `sum`, `matmul`, `transpose`."""
+    """What an equation computes, in a word: `exp`, `sum`, `matmul`, `cumsum`, `transpose`."""
+    if eqn.primitive is p.cumulative:
+        return _CUMULATIVE.get(eqn.params["op"], f"cumulative_{eqn.params['op']}")
     for key in ("op", "via"):
         if key in eqn.params:
             return str(eqn.params[key])
@@ -114,5 +119,8 @@ OPERATION_TEXTS: dict[Primitive, Callable[[Eqn], str]] = {
     p.scatter: _scatter,
     p.update: _with("starts", "steps"),
     p.reduce: _with("op", "axes"),
+    p.cumulative: _with("op", "axis"),
+    p.sort: _with("axis"),
+    p.argsort: _with("axis"),
     p.contract: _contract,
 }

@@ -5,11 +5,17 @@ The name of a row is the ufunc's name, but for ufuncs with two outputs, which ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+
+from tinyfuse.dtypes import FLOATING, INT64
+from tinyfuse.graph.ranks import UNSIGNED, of_rank, rank
+from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS, special_function
+from tinyfuse.records import dataclass, field
+
+Loops = Mapping[tuple[np.dtype, ...], np.dtype]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +23,8 @@ class ScalarOp:
     """A function of scalars.
 
     evaluate: what numpy computes, on arrays. exact: whether tinyfuse promises numpy's bits.
-    cost: in additions, for the planner. ufunc, output: the ufunc and which of its outputs it is;
-    select and wrap_index are none.
+    cost: in additions, for the planner. ufunc, output: the ufunc and which of its outputs it is.
+    loops: for what is no ufunc, and no select, the dtype of the result for those of the operands.
     """
 
     name: str
@@ -28,6 +34,7 @@ class ScalarOp:
     exact: bool = True
     ufunc: np.ufunc | None = None
     output: int = 0
+    loops: Loops = field(default_factory=dict)
 
 
 def _rows(names: str, cost: int = 1, exact: bool = True) -> list[ScalarOp]:
@@ -38,6 +45,21 @@ def _rows(names: str, cost: int = 1, exact: bool = True) -> list[ScalarOp]:
 def _wrap_index(index: Any, extent: Any) -> Any:
     """A position along an axis, counted from its end where negative; the nearest one if outside."""
     return np.clip(np.where(index < 0, index + extent, index), 0, extent - 1)
+
+
+def _rank_row(nan: str) -> ScalarOp:
+    loops: Loops = {(real,): bits for real, bits in UNSIGNED.items()}
+    return ScalarOp(f"rank_nan_{nan}", lambda x: rank(x, nan), 1, 3, loops=loops)
+
+
+def _of_rank_row(nan: str) -> ScalarOp:
+    loops: Loops = {(bits,): real for real, bits in UNSIGNED.items()}
+    return ScalarOp(f"of_rank_nan_{nan}", lambda x: of_rank(x, nan), 1, 3, loops=loops)
+
+
+def _special_row(name: str) -> ScalarOp:
+    loops: Loops = {(dtype,): dtype for dtype in FLOATING}
+    return ScalarOp(name, lambda x: special_function(name, x), 1, 24, exact=False, loops=loops)
 
 
 SCALAR_OPS: dict[str, ScalarOp] = {
@@ -57,11 +79,13 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         *_rows("sin cos tan arcsin arccos arctan sinh cosh tanh", cost=20, exact=False),
         *_rows("arcsinh arccosh arctanh", cost=24, exact=False),
         *_rows("arctan2 hypot logaddexp logaddexp2 power float_power", cost=24, exact=False),
+        *map(_special_row, SPECIAL_FUNCTIONS),
         ScalarOp("modf_fraction", lambda x: np.modf(x)[0], 1, 2, True, np.modf, 0),
         ScalarOp("modf_integral", lambda x: np.modf(x)[1], 1, 2, True, np.modf, 1),
         ScalarOp("frexp_mantissa", lambda x: np.frexp(x)[0], 1, 4, True, np.frexp, 0),
         ScalarOp("frexp_exponent", lambda x: np.frexp(x)[1], 1, 4, True, np.frexp, 1),
         ScalarOp("select", np.where, 3),
-        ScalarOp("wrap_index", _wrap_index, 2),
+        ScalarOp("wrap_index", _wrap_index, 2, loops={(INT64, INT64): INT64}),
+        *[row(nan) for row in (_rank_row, _of_rank_row) for nan in ("last", "first")],
     ]
 }

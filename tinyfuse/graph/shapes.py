@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import BOOL, INT64, SUPPORTED, describe, is_supported
+from tinyfuse.dtypes import BOOL, INT64, describe, is_supported
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Primitive
+from tinyfuse.graph.reduce_ops import REDUCE_OPS
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 
 Shape = tuple[int, ...]
 Type = tuple[Shape, np.dtype]
 
-REDUCE_OPS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
-_WITHOUT_START = ("max", "min", "argmax", "argmin")  # which numpy refuses over no elements
 CONTRACT_FUNCTIONS = ("matmul", "dot", "einsum")
+SORT_KINDS = ("quicksort", "heapsort", "stable")
 
 
 def infer(primitive: Primitive, atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
@@ -75,9 +75,10 @@ def result_dtype(op: str, dtypes: tuple[np.dtype, ...]) -> np.dtype:
             raise ValueError(f"{op}: the branches are {dtypes[1]} and {dtypes[2]}")
         return dtypes[1]
     if row.ufunc is None:
-        if dtypes != (INT64,) * row.arity:
-            raise ValueError(f"{op}: takes int64, not {_names(dtypes)}")
-        return INT64
+        if dtypes not in row.loops:
+            taken = " or ".join(map(_names, row.loops))
+            raise ValueError(f"{op}: takes {taken}, not {_names(dtypes)}")
+        return row.loops[dtypes]
     computed, results = resolve(row.ufunc, dtypes)
     if computed != dtypes:
         raise ValueError(f"{op}: computes in {_names(computed)}, not in {_names(dtypes)}")
@@ -253,28 +254,51 @@ def _update(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
 def _reduce(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
     atom, op = _single("reduce", atoms), params["op"]
     axes, dtype = params["axes"], np.dtype(params["dtype"])
-    if op not in REDUCE_OPS:
+    row = REDUCE_OPS.get(op)
+    if row is None:
         raise ValueError(f"reduce: there is no reduction {op}")
     if list(axes) != sorted(set(axes)) or not all(0 <= axis < len(atom.shape) for axis in axes):
         raise ValueError(f"reduce: axes {axes} of {type_text(atom)}")
-    if dtype not in _reduced_dtypes(op, atom.dtype):
+    if dtype not in row.dtypes(atom.dtype):
         raise ValueError(f"reduce: {op} of {atom.dtype} to {dtype}")
-    if op in ("argmax", "argmin") and len(axes) != 1:
+    if row.finds_place and len(axes) != 1:
         raise ValueError(f"reduce: {op} over axes {axes}, not over one")
-    if op in _WITHOUT_START and not all(atom.shape[axis] for axis in axes):
+    if row.needs_elements and not all(atom.shape[axis] for axis in axes):
         raise ValueError(f"reduce: {op} of nothing: axes {axes} of {type_text(atom)}")
     return tuple([n for axis, n in enumerate(atom.shape) if axis not in axes]), dtype
 
 
-def _reduced_dtypes(op: str, dtype: np.dtype) -> Sequence[np.dtype]:
-    """The output dtypes that a reduction of this dtype may have."""
-    if op in ("any", "all"):
-        return (BOOL,) if dtype == BOOL else ()
-    if op in ("argmax", "argmin"):
-        return (INT64,)
-    if op in ("max", "min"):
-        return (dtype,)
-    return SUPPORTED
+def _cumulative(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    atom, op = _single("cumulative", atoms), params["op"]
+    _check_axis("cumulative", atom, params["axis"])
+    row = SCALAR_OPS.get(op)
+    if row is None or row.ufunc is None or (row.ufunc.nin, row.ufunc.nout) != (2, 1):
+        raise ValueError(f"cumulative: there is no ufunc {op} of two operands")
+    if result_dtype(op, (atom.dtype, atom.dtype)) != atom.dtype:
+        raise ValueError(f"cumulative: {op} of {atom.dtype} gives another dtype")
+    return atom.shape, atom.dtype
+
+
+def _check_axis(name: str, atom: Atom, axis: int) -> None:
+    if not 0 <= axis < len(atom.shape):
+        raise ValueError(f"{name}: axis {axis} of {type_text(atom)}")
+
+
+def _sort(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    atom = _sorted("sort", atoms, params)
+    return atom.shape, atom.dtype
+
+
+def _argsort(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    return _sorted("argsort", atoms, params).shape, INT64
+
+
+def _sorted(name: str, atoms: Sequence[Atom], params: Mapping[str, Any]) -> Atom:
+    atom = _single(name, atoms)
+    _check_axis(name, atom, params["axis"])
+    if params["kind"] not in SORT_KINDS:
+        raise ValueError(f"{name}: there is no kind {params['kind']}")
+    return atom
 
 
 def _contract(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
@@ -323,5 +347,8 @@ RULES: dict[Primitive, Callable[[Sequence[Atom], Mapping[str, Any]], Type]] = {
     p.scatter: _scatter,
     p.update: _update,
     p.reduce: _reduce,
+    p.cumulative: _cumulative,
+    p.sort: _sort,
+    p.argsort: _argsort,
     p.contract: _contract,
 }

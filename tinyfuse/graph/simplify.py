@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
+from tinyfuse.records import dataclass, field
 
 
 def simplify(graph: Graph) -> Graph:
@@ -27,6 +27,7 @@ def simplify(graph: Graph) -> Graph:
       as the update before makes that one needless; a slice of updated elements is a slice of the
       values, one of others a slice of the array before the update. It is the same for elements at
       places that depend on data.
+    - What is cumulative or sorted along an axis of one element, or sorted already, is the array.
     - Equal equations of equal operands are one; `Literal`s are equal by dtype and bytes.
     - Equations that no output needs are gone.
 
@@ -374,6 +375,18 @@ def _concat(state: _State, eqn: Eqn) -> Result:
     return eqn if len(eqn.inputs) > 1 else eqn.inputs[0]
 
 
+def _cumulative(state: _State, eqn: Eqn) -> Result:
+    operand = eqn.inputs[0]
+    return operand if operand.shape[eqn.params["axis"]] == 1 else eqn
+
+
+def _sort(state: _State, eqn: Eqn) -> Result:
+    operand, axis = eqn.inputs[0], eqn.params["axis"]
+    inner = state.producer(operand, p.sort)
+    done = operand.shape[axis] == 1 or (inner is not None and inner.params["axis"] == axis)
+    return operand if done else eqn
+
+
 RULES: dict[Primitive, Callable[[_State, Eqn], Result]] = {
     p.elementwise: _elementwise,
     p.cast: _cast,
@@ -385,6 +398,8 @@ RULES: dict[Primitive, Callable[[_State, Eqn], Result]] = {
     p.pad: _pad,
     p.concat: _concat,
     p.update: _update,
+    p.cumulative: _cumulative,
+    p.sort: _sort,
     p.gather: _gather,
     p.scatter: _scatter,
 }

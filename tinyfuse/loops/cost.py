@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
-from tinyfuse.loops.ir import Buffer, Cost, For, Scope, Statement, Store, children
+from tinyfuse.loops.ir import (
+    Buffer,
+    Cost,
+    For,
+    Scope,
+    SortRow,
+    Statement,
+    Store,
+    children,
+    written_by,
+)
 from tinyfuse.loops.rewrite import values_of
+from tinyfuse.records import dataclass, field
+from tinyfuse.stage.analysis import comparisons
 from tinyfuse.stage.expr import Const, Expr, Index, IndexTest, Load, Op, walk
 
 _MOVES = frozenset(("select", "positive", "conjugate"))
+COMPARISON = 8  # and what follows from it, in additions of vector code
 _OUTSIDE = (Scope.ARGUMENT, Scope.SCRATCH)
 
 
@@ -38,9 +50,19 @@ class Counts:
         if isinstance(statement, Store):
             self.written[statement.buffer] = self.written.get(statement.buffer, 0) + times
             self.work += times
+        elif isinstance(statement, SortRow):
+            self.add_sort(statement, times)
         for value in values_of(statement):
             for node in walk(value):
                 self.add_node(node, times)
+
+    def add_sort(self, node: SortRow, times: int) -> None:
+        moved = times * node.extent
+        for buffer in written_by(node):
+            self.written[buffer] = self.written.get(buffer, 0) + moved
+        self.read[node.row.buffer] = self.read.get(node.row.buffer, 0) + moved
+        self.flops += moved * comparisons(node.extent)
+        self.work += moved * comparisons(node.extent) * COMPARISON
 
     def add_node(self, node: Expr, times: int) -> None:
         if isinstance(node, Op):

@@ -7,9 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyfuse.graph.numerics import OrderedNumerics
-from tinyfuse.loops.ir import Alloc, Block, Buffer, For, If, Let, Local, Loops, Statement
+from tinyfuse.loops.ir import (
+    Alloc,
+    Block,
+    Buffer,
+    For,
+    If,
+    Let,
+    Local,
+    Loops,
+    Row,
+    SortRow,
+    Statement,
+)
 from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op
 from tinyfuse.stage.index import Affine, Axis, Quotient, Term
+from tinyfuse.stage.ir import Sort
 
 
 def interpret_loops(
@@ -57,11 +70,13 @@ class _Run:
         elif isinstance(node, Block):
             self.block(node.body)
         elif isinstance(node, If):
-            self.block(node.then if self.test(node.test) else node.otherwise)
+            self.block(node.then if self.value(node.test, {}) else node.otherwise)
         elif isinstance(node, Let):
             self.locals[node.local] = self.value(node.value, {})
         elif isinstance(node, Alloc):
             self.memory[node.buffer] = undefined(node.buffer)
+        elif isinstance(node, SortRow):
+            self.sort(node)
         else:
             known: dict[int, np.generic] = {}
             value = self.value(node.value, known)
@@ -69,6 +84,16 @@ class _Run:
             if node.offset is not None:
                 position += int(self.value(node.offset, known))
             self.memory[node.buffer][position] = value
+
+    def sort(self, node: SortRow) -> None:
+        self.memory[node.work.buffer][...] = undefined(node.work.buffer)
+        row = self.elements(node.row, node.extent)
+        sorted_ = np.sort if node.sort is Sort.ELEMENTS else np.argsort
+        self.elements(node.to, node.extent)[...] = sorted_(row, kind="stable")
+
+    def elements(self, row: Row, extent: int) -> np.ndarray:
+        first = self.index(row.position)
+        return self.memory[row.buffer][first : first + extent]
 
     def value(self, node: Expr, known: dict[int, np.generic]) -> np.generic:
         """The value of an expression; shared parts once, and of a select only the chosen branch."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyfuse.stage.expr import Expr, IndexTest
+from tinyfuse.records import dataclass
+from tinyfuse.stage.expr import Expr
 from tinyfuse.stage.index import Affine, Axis
+from tinyfuse.stage.ir import Sort
 
 if TYPE_CHECKING:
     from tinyfuse.source import Source
@@ -70,9 +71,12 @@ class For:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class If:
-    """A choice between the parts of a parallel loop that differ (edges, tails)."""
+    """Runs one part or the other: where the parts of a parallel loop differ, or by data.
 
-    test: IndexTest
+    test: an IndexTest, or another bool.
+    """
+
+    test: Expr
     then: tuple[Statement, ...]
     otherwise: tuple[Statement, ...]
 
@@ -109,7 +113,29 @@ class Store:
     offset: Expr | None = None
 
 
-Statement = For | If | Block | Let | Alloc | Store
+@dataclass(frozen=True, eq=False, slots=True)
+class Row:
+    """Elements of a buffer, one after the other from a position on."""
+
+    buffer: Buffer
+    position: Affine
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SortRow:
+    """Stores the `extent` elements of a row sorted, or their positions, into another or the same.
+
+    work: memory for that, undefined before and afterwards; see `sorting.work_type`.
+    """
+
+    sort: Sort
+    row: Row
+    to: Row
+    work: Row
+    extent: int
+
+
+Statement = For | If | Block | Let | Alloc | Store | SortRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +210,13 @@ def children(statement: Statement) -> tuple[Statement, ...]:
     if isinstance(statement, (For, Block)):
         return statement.body
     return statement.then + statement.otherwise if isinstance(statement, If) else ()
+
+
+def written_by(statement: Statement) -> tuple[Buffer, ...]:
+    """The buffers that one statement, without those inside it, writes."""
+    if isinstance(statement, SortRow):
+        return (statement.to.buffer, statement.work.buffer)
+    return (statement.buffer,) if isinstance(statement, Store) else ()
 
 
 def walk_statements(statements: Sequence[Statement]) -> Iterator[Statement]:

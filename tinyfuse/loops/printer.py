@@ -16,7 +16,9 @@ from tinyfuse.loops.ir import (
     Local,
     LoopKind,
     Loops,
+    Row,
     Scope,
+    SortRow,
     Statement,
     Store,
 )
@@ -88,11 +90,15 @@ class _Lines:
         elif isinstance(node, If):
             yield f"if {self.value(node.test)[-1]}"
             yield from self.block(node.then)
-            yield "else"
-            yield from self.block(node.otherwise)
+            if node.otherwise:
+                yield "else"
+                yield from self.block(node.otherwise)
         elif isinstance(node, Alloc):
             place = "in a register" if node.buffer.scope is Scope.REGISTER else "on the stack"
             yield f"alloc {_typed(node.buffer)} {place}"
+        elif isinstance(node, SortRow):
+            row, to, work = (self.row(row) for row in (node.row, node.to, node.work))
+            yield f"store {node.sort.value} {node.extent} elements of {row} to {to}, using {work}"
         elif isinstance(node, Let):
             yield from self.definition(f"let {self.names[node.local]}", node.value)
         elif isinstance(node, Store):
@@ -111,6 +117,9 @@ class _Lines:
     def value(self, root: Expr) -> list[str]:
         lines, text = expression_lines(root, self.taken, self.node_texts)
         return [*lines, text]
+
+    def row(self, row: Row) -> str:
+        return f"{row.buffer.name}[{index_text(row.position)}…]"
 
     def element(self, node: Store) -> str:
         offset = "" if node.offset is None else f"{self.value(node.offset)[-1]} + "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tinyfuse.loops.ir import Block, For, If, Let, Statement, Store, walk_statements
+from tinyfuse.loops.ir import Block, For, If, Let, Row, SortRow, Statement, Store, walk_statements
 from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, substitute, walk
 from tinyfuse.stage.index import Affine, Axis
 
@@ -22,7 +22,7 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
     if isinstance(node, Block):
         return Block(substitute_axes(node.body, values))
     if isinstance(node, If):
-        test = IndexTest(node.test.index.substitute(values), node.test.low, node.test.high)
+        test = substitute(node.test, values)
         return If(test, substitute_axes(node.then, values), substitute_axes(node.otherwise, values))
     if isinstance(node, Let):
         return Let(node.local, substitute(node.value, values))
@@ -30,6 +30,12 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
         offset = None if node.offset is None else substitute(node.offset, values)
         position = node.position.substitute(values)
         return Store(node.buffer, position, substitute(node.value, values), offset)
+    if isinstance(node, SortRow):
+        row, to, work = (
+            Row(row.buffer, row.position.substitute(values))
+            for row in (node.row, node.to, node.work)
+        )
+        return SortRow(node.sort, row, to, work, node.extent)
     return node
 
 
@@ -47,6 +53,8 @@ def indices_of(statements: Sequence[Statement]) -> Iterator[Affine]:
     for statement in walk_statements(statements):
         if isinstance(statement, Store):
             yield statement.position
+        elif isinstance(statement, SortRow):
+            yield from (row.position for row in (statement.row, statement.to, statement.work))
         for value in values_of(statement):
             for node in walk(value):
                 if isinstance(node, Load):

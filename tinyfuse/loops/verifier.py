@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinyfuse.dtypes import INT64
 from tinyfuse.errors import VerificationError
 from tinyfuse.loops.ir import (
     Alloc,
@@ -16,12 +17,15 @@ from tinyfuse.loops.ir import (
     Local,
     LoopKind,
     Loops,
+    SortRow,
     Statement,
     Store,
 )
 from tinyfuse.loops.rewrite import values_of
+from tinyfuse.loops.sorting import work_type
 from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine
+from tinyfuse.stage.ir import Sort
 
 
 def verify_loops(loops: Loops) -> None:
@@ -70,6 +74,8 @@ class _Scope:
         elif isinstance(node, Alloc):
             self.check(node.buffer not in self.buffers, f"{node.buffer.name} is allocated twice")
             self.buffers.add(node.buffer)
+        elif isinstance(node, SortRow):
+            self.sort(node, variables)
         else:
             self.store(node, variables)
 
@@ -88,6 +94,20 @@ class _Scope:
         self.check(node.buffer not in self.inputs, f"{node.buffer.name} is an input and written")
         self.same_dtype(node.buffer.name, node.buffer.dtype, node.value)
         self.address(node.buffer, node.position, variables, guarded=node.offset is not None)
+
+    def sort(self, node: SortRow, variables: frozenset[str]) -> None:
+        row, to, work = node.row.buffer, node.to.buffer, node.work.buffer
+        dtype, count = work_type(node.sort, row.dtype)
+        result = row.dtype if node.sort is Sort.ELEMENTS else INT64
+        self.check(to.dtype == result, f"{to.name} is {to.dtype}, not {result}")
+        self.check(work.dtype == dtype, f"{work.name} is {work.dtype}, not {dtype}")
+        self.check(work is not row and work is not to, f"{work.name} is sorted and used for that")
+        for written in (to, work):
+            self.check(written not in self.inputs, f"{written.name} is an input and written")
+        for each, extent in ((node.row, 1), (node.to, 1), (node.work, count)):
+            self.address(each.buffer, each.position, variables, guarded=False)
+            last = each.position + (node.extent * extent - 1)
+            self.address(each.buffer, last, variables, guarded=False)
 
     def value(self, root: Expr, variables: frozenset[str]) -> None:
         guarded = _guarded_nodes(root)

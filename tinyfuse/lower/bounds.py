@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tinyfuse.errors import ScheduleError
+from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import IndexTest
 from tinyfuse.stage.index import Affine, Axis, affine
 

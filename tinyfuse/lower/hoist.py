@@ -12,8 +12,8 @@ from tinyfuse.loops.ir import (
     Let,
     Local,
     Statement,
-    Store,
     walk_statements,
+    written_by,
 )
 from tinyfuse.lower.point import axes_of
 from tinyfuse.stage.expr import Load, walk
@@ -32,7 +32,7 @@ def _hoisted(node: Statement) -> list[Statement]:
     if not isinstance(node, For):
         return [node]
     body = hoist(node.body)
-    written = {s.buffer for s in walk_statements(body) if isinstance(s, Store)}
+    written = {buffer for s in walk_statements(body) for buffer in written_by(s)}
     outside: list[Statement] = []
     inside: list[Statement] = []
     locals_inside: set[Local] = set()

@@ -9,7 +9,7 @@ there, so that the test is decided in each part; where the loop is further out, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from tinyfuse.errors import ScheduleError
@@ -18,6 +18,7 @@ from tinyfuse.loops.ir import (
     Alloc,
     Buffer,
     For,
+    If,
     Kernel,
     LoopKind,
     Loops,
@@ -30,21 +31,16 @@ from tinyfuse.lower.collapse import collapse
 from tinyfuse.lower.grain import grain
 from tinyfuse.lower.hoist import hoist
 from tinyfuse.lower.pieces import Piece, assembled, choices, parts, run
-from tinyfuse.lower.point import Point
+from tinyfuse.lower.point import Point, axes_of
 from tinyfuse.lower.reads import Reads, reads_of
+from tinyfuse.lower.rows import STACK_LIMIT, Leaf, Ranges, RowLowering
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.storage import Names, Storage
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.schedule import Loop, Schedule
-from tinyfuse.stage.expr import Const, Expr, Load, Op
+from tinyfuse.stage.expr import Accumulator, Const, Expr, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, IndexLike, affine
 from tinyfuse.stage.ir import Order, Stage
-
-# Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
-STACK_LIMIT = 1 << 18
-
-Ranges = Mapping[Axis, Range]
-Leaf = Callable[[Ranges], list[Statement]]
 
 
 def lower(schedule: Schedule, machine: Machine) -> Loops:
@@ -56,7 +52,7 @@ def lower(schedule: Schedule, machine: Machine) -> Loops:
     return _Lowering(schedule, machine).program()
 
 
-class _Lowering:
+class _Lowering(RowLowering):
     def __init__(self, schedule: Schedule, machine: Machine):
         self.schedule, self.machine = schedule, machine
         self.stages = schedule.stages
@@ -68,6 +64,7 @@ class _Lowering:
         self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
         self.names = Names(self.reserved)
         self.loop_stack: list[Axis] = []
+        self.own_buffers: dict[str, Buffer] = {}
 
     def program(self) -> Loops:
         self._read()
@@ -75,7 +72,7 @@ class _Lowering:
         roots = [s for s in self.stored if not self.schedule[s].compute_at and _size(s)]
         kernels = tuple(self._kernel(stage) for stage in roots)
         scratch, scratch_bytes = plan_scratch(
-            kernels, [b for b in buffers if b.scope is Scope.SCRATCH]
+            kernels, [b for b in (*buffers, *self.own_buffers.values()) if b.scope is Scope.SCRATCH]
         )
         return Loops(
             self.stages.name,
@@ -149,6 +146,10 @@ class _Lowering:
         attached = self._attached(stage, None, ranges)
         if stage.scatter:
             return attached + self._scattered(stage, ranges)
+        if stage.scan:
+            return attached + self._scanned(stage, stage.scan, ranges)
+        if stage.sort:
+            return attached + self._sorted(stage, stage.sort, ranges)
         if not reduced:
             return attached + self._nest(
                 stage, loops, ranges, lambda point: self._element(stage, point)
@@ -180,16 +181,39 @@ class _Lowering:
             return self._nest(stage, free, ranges, initialize, bare=True) + self._nest(
                 stage, loops, ranges, update
             )
+        buffer, zero = self.storage[stage].buffer, Affine()
+        if buffer.scope is Scope.REGISTER:
+            return [Store(buffer, zero, start), *self._links(stage, loops, ranges, buffer)]
         register = Buffer(self.names.fresh(f"{stage.name}_acc"), stage.dtype, 1, Scope.REGISTER)
-        total, zero = Load(register, (Affine(),)), Affine()
+        total = Load(register, (zero,))
         return [
             Alloc(register),
             Store(register, zero, start),
-            *self._nest(
-                stage, loops, ranges, lambda p: self._computation(stage, p, register, zero)
-            ),
-            Store(self.storage[stage].buffer, self._position(stage, ranges), total),
+            *self._links(stage, loops, ranges, register),
+            Store(buffer, self._position(stage, ranges), total),
         ]
+
+    def _links(
+        self, stage: Stage, loops: Sequence[Loop], ranges: Ranges, register: Buffer
+    ) -> list[Statement]:
+        """The chain in a register; not at all where a condition says so that no loop changes."""
+        condition, body = _condition_before(stage)
+
+        def update(point: Ranges) -> list[Statement]:
+            return self._computation(stage, point, register, Affine(), body)
+
+        if condition is None:
+            return self._nest(stage, loops, ranges, update)
+        mark = len(self.names.active)
+        point = self._point()
+        value = point.value(condition, {axis: r.base for axis, r in ranges.items()})
+        links = self._nest(stage, loops, ranges, update)
+        del self.names.active[mark:]
+        return [*point.lets, If(value, tuple(links), ())]
+
+    def _point(self) -> Point:
+        innermost = self.loop_stack[-1] if self.loop_stack else None
+        return Point(self.schedule, self._address, self.names.fresh, innermost)
 
     def _scattered(self, stage: Stage, ranges: Ranges) -> list[Statement]:
         """Copy what is there before, then put the elements in, one after the other."""
@@ -221,20 +245,21 @@ class _Lowering:
         position: Affine,
         expression: Expr | None = None,
         targets: tuple[Expr, ...] = (),
+        so_far: Load | None = None,
     ) -> list[Statement]:
         """Store an expression of the stage's, its body if none is given, at a point.
 
         Nothing is done where that stands there already. targets: what the place depends on besides.
+        so_far: where the value so far is, if not at the same place.
         """
         expression = expression or stage.body
         assert expression is not None
         mark = len(self.names.active)
-        innermost = self.loop_stack[-1] if self.loop_stack else None
-        point = Point(self.schedule, self._address, self.names.fresh, innermost)
+        point = self._point()
         values = {axis: r.base for axis, r in ranges.items()}
         offset = self._offset(stage, point, targets, values) if targets else None
         target = Load(buffer, (position,), () if offset is None else (offset,))
-        value = point.value(expression, values, target)
+        value = point.value(expression, values, so_far or target)
         del self.names.active[mark:]
         if value is target:
             return []
@@ -329,7 +354,7 @@ class _Lowering:
         """Cut a loop into runs of steps of one extent, with every test decided that can be."""
         range_ = ranges[loop.axis]
         if loop.step > 1:
-            return self._steps(loop, range_)
+            return self._steps(stage, loop, ranges, bare)
         if loop.kind is LoopKind.UNROLL:
             return [Piece(Range(range_.base + s, 1), s, s + 1) for s in range(range_.extent)]
         cuts = [] if bare else self._cuts(stage, loop.axis, ranges)
@@ -352,7 +377,20 @@ class _Lowering:
             for cut in changes(test, axis, ranges)
         ]
 
-    def _steps(self, loop: Loop, range_: Range) -> list[Piece]:
+    def _steps(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[Piece]:
+        """Steps of several elements, cut where they can be, with a shorter one at each end."""
+        range_ = ranges[loop.axis]
+        if bare or loop.kind is LoopKind.PARALLEL or not range_.base.is_constant:
+            return self._whole_steps(loop, range_)
+        start = range_.base.constant
+        cuts = self._cuts(stage, loop.axis, ranges)
+        return [
+            piece
+            for low, high in parts(start, start + range_.extent, cuts)
+            for piece in self._whole_steps(loop, Range(affine(low), high - low))
+        ]
+
+    def _whole_steps(self, loop: Loop, range_: Range) -> list[Piece]:
         count, tail = divmod(range_.extent, loop.step)
         pieces = []
         if loop.kind is LoopKind.UNROLL:
@@ -377,7 +415,9 @@ class _Lowering:
             site = self.schedule[producer].compute_at
             if site and site.loop == loop:
                 region = self._region(producer, stage, ranges)
-                buffer = self._store_region(producer, Scope.STACK, region)
+                single = all(range_.extent == 1 for range_ in region.values())
+                scope = Scope.REGISTER if single else Scope.STACK
+                buffer = self._store_region(producer, scope, region)
                 if not buffer.size:
                     continue
                 if buffer.nbytes > STACK_LIMIT:
@@ -401,12 +441,33 @@ class _Lowering:
         ]
         if not demands:
             raise ScheduleError(f"compute_at: {consumer.name} does not read {producer.name}")
-        region = {}
+        region: dict[Axis, Range] = {}
         for axis, first, *others in zip(producer.axes, *demands, strict=True):
+            if axis in (producer.row_axis,):
+                region[axis] = whole(axis)
+                continue
             for other in others:
                 first = first.hull(other)
             region[axis] = first.within(axis)
         return region
+
+
+def _condition_before(stage: Stage) -> tuple[Expr | None, Expr]:
+    """What decides for all elements of a chain alike whether they count, and the rest of the body.
+
+    Conditions on indices are no such: loops are cut where these change.
+    """
+    body, reduced = stage.body, stage.reduce_axes
+    assert body is not None
+    if not isinstance(body, Op) or body.name != "select":
+        return None, body
+    condition, links, otherwise = body.operands
+    parts = list(walk(condition))
+    changes = any(axis in reduced for part in parts for axis in axes_of(part))
+    fixed = not any(isinstance(part, (Accumulator, IndexTest)) for part in parts)
+    if isinstance(otherwise, Accumulator) and fixed and not changes:
+        return condition, links
+    return None, body
 
 
 def _size(stage: Stage) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from tinyfuse.loops.ir import Alloc, Block, For, If, Statement
 from tinyfuse.lower.bounds import Range
+from tinyfuse.records import dataclass
 from tinyfuse.schedule.schedule import MAX_PIECES, Loop
 from tinyfuse.stage.expr import IndexTest
 from tinyfuse.stage.index import Affine, Axis, affine

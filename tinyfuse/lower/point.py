@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from tinyfuse.loops.ir import Let, Local
 from tinyfuse.lower.reads import inlined_body, is_inlined
+from tinyfuse.records import dataclass, field
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.expr import (
     Accumulator,

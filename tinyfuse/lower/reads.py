@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tinyfuse.records import dataclass
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, substitute, walk
 from tinyfuse.stage.index import Affine

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from tinyfuse.dtypes import INT64
 from tinyfuse.loops.ir import Buffer
+from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Const, Expr, Load, Op
 from tinyfuse.stage.index import Affine, flat_index
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import shlex
+import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from tinyfuse.errors import CompilationError
@@ -70,39 +73,55 @@ def without_comments(text: str) -> str:
 def _compile(text: str, name: str, compiler: Compiler, arguments: list[str], key: str) -> Path:
     cache.log.info("miss: %s %s", name, key[:12])
     start = time.perf_counter()
-    with cache.building() as folder:
-        source, library = folder / "kernel.c", folder / "kernel.so"
-        source.write_text(text)
-        command = compiler.call(source.name, library.name, arguments)
-        status, complaint = _run(command, folder)
-        if status or not library.exists():
-            raise CompilationError(
-                refusal(name, text, command, status, complaint, _keep(source, name, key))
-            )
-        place = cache.store(key, source, library)
+    command = compiler.call("kernel.c", "kernel.so", arguments)
+    place = cache.written(lambda where: _compile_in(where, text, name, command, key))
     log.info("%s: %s in %.0f ms", name, shlex.join(command), (time.perf_counter() - start) * 1e3)
     return place
 
 
-def _run(command: list[str], folder: Path) -> tuple[int, str]:
-    """Runs in the folder, so that no path gets into the library; the exit status and the words."""
+def _compile_in(where: Path, text: str, name: str, command: list[str], key: str) -> Path:
+    """Compile within a cache directory. Raises OSError where that cannot be written."""
+    with cache.building(where) as folder:
+        source, library = folder / "kernel.c", folder / "kernel.so"
+        source.write_text(text)
+        status, complaint = _run(command, folder, environment(where))
+        if status or not library.exists():
+            cache.require_space(where, complaint)
+            kept = _keep(where, source, name, key)
+            raise CompilationError(refusal(name, text, command, status, complaint, kept))
+        return cache.store(where, key, source, library)
+
+
+def _run(command: list[str], folder: Path, settings: dict[str, str]) -> tuple[int, str]:
+    """Runs in the folder, so that no path gets into the library; the exit status and the words.
+
+    A group of its own, which no Ctrl-C reaches, is ended as a whole when something comes up.
+    """
     import subprocess  # only here and where it asks for a version: its import takes milliseconds
 
-    outcome = subprocess.run(
+    process = subprocess.Popen(
         command,
         cwd=folder,
-        env=environment(),
+        env=settings,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        process_group=0,
     )
-    return outcome.returncode, outcome.stdout.decode(errors="replace")
+    try:
+        words, _ = process.communicate()
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    return process.returncode, words.decode(errors="replace")
 
 
-def _keep(source: Path, name: str, key: str) -> Path:
+def _keep(where: Path, source: Path, name: str, key: str) -> Path:
     """Put C that was refused where one can look at it."""
     readable = re.sub(r"[^A-Za-z0-9_]", "_", name)[:80]
-    place = cache.directory() / "failed" / f"{readable}-{key[:12]}.c"
+    place = where / "failed" / f"{readable}-{key[:12]}.c"
     place.parent.mkdir(mode=0o700, exist_ok=True)
     return source.replace(place)
 
@@ -114,7 +133,7 @@ def refusal(
     words = complaint.strip().splitlines() or ["(it said nothing)"]
     return "\n".join(
         [
-            f"{command[0]} failed on the C of {name} (exit status {status}).",
+            f"{command[0]} failed on the C of {name} ({_ending(status)}).",
             *_place(text, complaint),
             "The compiler's words:",
             *(f"    {line}" for line in words[:SHOWN_LINES]),
@@ -127,6 +146,12 @@ def refusal(
             f"The command was: {shlex.join(command)}",
         ]
     )
+
+
+def _ending(status: int) -> str:
+    if status < 0:
+        return f"killed by {signal.Signals(-status).name}"
+    return f"exit status {status}" if status else "it made no library"
 
 
 def _place(text: str, complaint: str) -> list[str]:

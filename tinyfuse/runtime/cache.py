@@ -10,6 +10,7 @@ Files come into being under another name and are renamed, so that no process see
 from __future__ import annotations
 
 import atexit
+import errno
 import importlib
 import logging
 import os
@@ -20,7 +21,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -28,6 +28,7 @@ from typing import Any
 
 from tinyfuse.errors import CacheError
 from tinyfuse.machine import MIB, parse_size
+from tinyfuse.records import dataclass
 
 log = logging.getLogger("tinyfuse.cache")
 
@@ -95,13 +96,28 @@ def lookup(key: str) -> Path | None:
 
 
 def _lookup(key: str) -> Path | None:
-    library = directory() / f"{key}.so"
+    for place in _places():
+        found = _whole(place / f"{key}.so")
+        if found is not None:
+            return found
+    return None
+
+
+def _places() -> Iterator[Path]:
+    """Where entries can be."""
+    yield directory()
+    if temporary_directory.cache_info().currsize:
+        yield temporary_directory()
+
+
+def _whole(library: Path) -> Path | None:
+    """The library if it is there, as it was made; marks it as used."""
     try:
         content = library.read_bytes()
-        checksum = library.with_suffix(".sha256").read_text()
-    except FileNotFoundError:
+        checksum = library.with_suffix(".sha256").read_bytes()
+    except OSError:
         return None
-    if sha256(content) != checksum:
+    if sha256(content).encode() != checksum:
         log.warning("%s does not match its checksum and is compiled anew", library)
         return None
     with suppress(OSError):  # of a directory that can only be read
@@ -109,9 +125,9 @@ def _lookup(key: str) -> Path | None:
     return library
 
 
-def store(key: str, source: Path, library: Path) -> Path:
+def store(where: Path, key: str, source: Path, library: Path) -> Path:
     """Make files out of a folder of `building` an entry; returns the place of its library."""
-    place = directory() / f"{key}.so"
+    place = where / f"{key}.so"
     checksum = library.with_suffix(".sha256")
     checksum.write_text(sha256(library.read_bytes()))
     for file in (source, checksum, library):  # the library last: without it there is no entry
@@ -121,24 +137,73 @@ def store(key: str, source: Path, library: Path) -> Path:
     return place
 
 
-def recall(kind: str, key: str, compute: Callable[[], str]) -> str:
-    """A text that was computed before under this key, by any process; empty ones are not kept."""
+def recall(kind: str, key: str, compute: Callable[[], str], accept: Callable[[str], bool]) -> str:
+    """A text that was computed before under this key, by any process, if it is acceptable."""
     place = directory() / kind / sha256(key.encode())
-    with suppress(FileNotFoundError):
-        return place.read_text()
+    with suppress(OSError):
+        text = place.read_text(errors="replace")
+        if accept(text):
+            return text
     text = compute()
-    if text:
-        place.parent.mkdir(mode=0o700, exist_ok=True)
-        with building() as folder:
-            (folder / "text").write_text(text)
-            os.replace(folder / "text", place)
+    if accept(text):
+        with suppress(OSError):  # then it is asked for again next time
+            _put_down(text, place)
     return text
 
 
+def _put_down(text: str, place: Path) -> None:
+    place.parent.mkdir(mode=0o700, exist_ok=True)
+    with building(directory()) as folder:
+        (folder / "text").write_text(text)
+        os.replace(folder / "text", place)
+
+
+def written(write: Callable[[Path], Path]) -> Path:
+    """What `write` gives for the cache directory, or, where that cannot be written, another one.
+
+    Raises CacheError where that cannot be written either.
+    """
+    usual = directory()
+    try:
+        if os.access(usual, os.W_OK | os.X_OK):
+            return write(usual)
+        reason = "it is read-only"
+    except OSError as error:
+        if not _is_about_writing(error):
+            raise
+        reason = error.strerror or str(error)
+    try:
+        other = temporary_directory()
+        _tell_once(str(usual), reason, other)
+        return write(other)
+    except OSError as error:
+        if not _is_about_writing(error):
+            raise
+        raise CacheError(
+            f"compiled code can be written neither into {usual} ({reason}) nor into the directory "
+            f"for temporary files ({error.strerror}): make room, or set TINYFUSE_CACHE_DIR to a "
+            "directory that has some"
+        ) from None
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _is_about_writing(error: OSError) -> bool:
+    return error.errno in (*_FULL, errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+def require_space(where: Path, complaint: str) -> None:
+    """Raises OSError where a compiler has failed because the file system is full."""
+    for number in _FULL:
+        if os.strerror(number) in complaint:
+            raise OSError(number, os.strerror(number), str(where))
+
+
 @contextmanager
-def building() -> Iterator[Path]:
-    """A fresh folder on the cache's file system, gone at the end."""
-    folder = directory() / "building" / os.urandom(12).hex()
+def building(where: Path) -> Iterator[Path]:
+    """A fresh folder within a cache directory, gone at the end."""
+    folder = where / "building" / os.urandom(12).hex()
     folder.mkdir(mode=0o700, parents=True)
     try:
         yield folder
@@ -220,7 +285,8 @@ def _remove_leavings(before: float) -> None:
 def directory() -> Path:
     """The cache directory, made if need be: TINYFUSE_CACHE_DIR, or the user's own.
 
-    Where the user's own cannot be written, one that lasts as long as the process.
+    Where the user's own cannot be made, one that lasts as long as the process. There may be no
+    writing into it.
 
     Raises:
         CacheError: others could have put code into it, or TINYFUSE_CACHE_DIR cannot be made.
@@ -229,10 +295,15 @@ def directory() -> Path:
     if chosen:
         return _chosen(Path(chosen).expanduser().absolute())
     usual = usual_directory()
-    with suppress(OSError):
-        if usual is not None and os.access(private(usual), os.W_OK | os.X_OK):
-            return usual
-    return private(temporary_directory(str(usual)))
+    reason = "there is no home directory"
+    if usual is not None:
+        try:
+            return private(usual)
+        except OSError as error:
+            reason = error.strerror or str(error)
+    place = private(temporary_directory())
+    _tell_once(str(usual), reason, place)
+    return place
 
 
 def _chosen(path: Path) -> Path:
@@ -243,8 +314,6 @@ def _chosen(path: Path) -> Path:
             f"TINYFUSE_CACHE_DIR={str(path)!r} is no directory and cannot be made one: "
             f"{error.strerror}"
         ) from None
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise CacheError(f"TINYFUSE_CACHE_DIR={str(path)!r} cannot be written")
     return path
 
 
@@ -285,19 +354,22 @@ def private(path: Path) -> Path:
 
 
 @lru_cache(maxsize=1)
-def temporary_directory(usual: str) -> Path:
-    """For a process whose user has no place for a cache; deleted when the process ends."""
+def temporary_directory() -> Path:
+    """For a process that has no other place for a cache; deleted when the process ends."""
     import tempfile  # only here: hardly any process needs it
 
     path = Path(tempfile.mkdtemp(prefix="tinyfuse-"))
-    log.warning(
-        "%s cannot be written: compiled code is kept in %s until this process ends. "
-        "Set TINYFUSE_CACHE_DIR to a directory that you can write",
-        usual,
-        path,
-    )
     atexit.register(_delete, path, os.getpid())
     return path
+
+
+@lru_cache(maxsize=16)
+def _tell_once(usual: str, reason: str, path: Path) -> None:
+    log.warning(
+        "%s cannot be written (%s): compiled code is kept in %s until this process ends. "
+        "Set TINYFUSE_CACHE_DIR to a directory that you can write",
+        *(usual, reason, path),
+    )
 
 
 def _delete(path: Path, process: int) -> None:

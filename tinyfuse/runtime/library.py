@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tinyfuse.errors import CompilationError
+from tinyfuse.runtime.build import build
 from tinyfuse.runtime.declarations import ffi
 from tinyfuse.runtime.linking import closing, find, open_library
 from tinyfuse.runtime.pool import pool
@@ -36,6 +38,11 @@ class Entry:
         self.symbol = symbol
         self._library = library
         self._function = function
+
+    @property
+    def function(self) -> Any:
+        """The function itself, which cffi calls; only the entry keeps its library loaded."""
+        return self._function
 
     def __call__(
         self,
@@ -73,6 +80,17 @@ def load(path: Path, symbol: str) -> Entry:
     return Entry(path, symbol, library, find(library, symbol, "tf_entry"))
 
 
+def loaded(text: str, name: str, symbol: str) -> Entry:
+    """The function of this name of a C text, compiled if need be: see `build` and `load`."""
+    path = build(text, name)
+    try:
+        return load(path, symbol)
+    except CompilationError:
+        if path.exists():
+            raise
+    return load(build(text, name), symbol)  # somebody has emptied the cache meanwhile
+
+
 class _Memory(threading.local):
     """What a thread's last call needed."""
 
@@ -96,6 +114,11 @@ def scratch(size: int) -> np.ndarray | None:
         _memory.block = _NOTHING  # let go of the old one first
         _memory.block = aligned(size)
     return _memory.block
+
+
+def drop_scratch() -> None:
+    """Give back the memory that this thread's calls have used."""
+    _memory.block = _NOTHING
 
 
 def aligned(size: int) -> np.ndarray:

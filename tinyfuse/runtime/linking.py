@@ -43,6 +43,11 @@ def find(library: Any, symbol: str, kind: str) -> Any:
     return ffi.cast(f"{kind} *", address)
 
 
+def address(pointer: Any) -> int:
+    """A cffi pointer as a number, for C that is not called through cffi."""
+    return int(ffi.cast("uintptr_t", pointer))
+
+
 def _reason() -> str:
     message = _dlerror()
     return ffi.string(message).decode(errors="replace") if message else "unknown reason"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from tinyfuse.emit.ctext import CText, type_text
 from tinyfuse.emit.prelude import prelude_text
 from tinyfuse.emit.scalar import op_text
 from tinyfuse.graph.numerics import Array, OrderedNumerics
-from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.scalar_ops import SCALAR_OPS, ScalarOp
 from tinyfuse.runtime.build import build
 from tinyfuse.runtime.library import Entry, load
 
@@ -61,33 +61,42 @@ def _compiled(name: str, operands: Sequence[Array], dtype: np.dtype) -> Array:
     return out[()]
 
 
-class _Loop(NamedTuple):
-    """One operation on operands of these dtypes."""
+class Loop(NamedTuple):
+    """One operation on operands of these dtypes, in C."""
 
     name: str
     operands: tuple[np.dtype, ...]
     dtype: np.dtype
 
+    @property
+    def symbol(self) -> str:
+        return _symbol(self.name, self.operands)
 
-def _loops() -> Iterator[_Loop]:
+
+def _loops() -> Iterator[Loop]:
     """All that `_compiled` can be asked for."""
     for op in SCALAR_OPS.values():
         if not op.exact:
-            yield from _ufunc_loops(op.name)
+            yield from _loops_of(op)
     for dtype in SUPPORTED:
-        yield _Loop("fma", (dtype,) * 3, dtype)
+        yield Loop("fma", (dtype,) * 3, dtype)
 
 
-def _ufunc_loops(name: str) -> Iterator[_Loop]:
-    ufunc: np.ufunc = getattr(np, name)
-    found: dict[_Loop, None] = {}
+def _loops_of(op: ScalarOp) -> Iterator[Loop]:
+    if op.ufunc is None:
+        return iter([Loop(op.name, dtypes, made) for dtypes, made in op.loops.items()])
+    return _ufunc_loops(op.name, op.ufunc)
+
+
+def _ufunc_loops(name: str, ufunc: np.ufunc) -> Iterator[Loop]:
+    found: dict[Loop, None] = {}
     for dtypes in itertools.combinations_with_replacement(SUPPORTED, ufunc.nin):
         try:
             *operands, dtype = ufunc.resolve_dtypes((*dtypes, None))
         except TypeError:
             continue
         if all(used in SUPPORTED for used in (*operands, dtype)):
-            found[_Loop(name, tuple(operands), dtype)] = None
+            found[Loop(name, tuple(operands), dtype)] = None
     yield from found
 
 
@@ -95,14 +104,14 @@ def _symbol(name: str, dtypes: Sequence[np.dtype]) -> str:
     return "_".join(["loop", name, *[dtype.name for dtype in dtypes]])
 
 
-def library_text() -> str:
+def library_text(loops: Iterable[Loop]) -> str:
     """A function for each loop; its arrays are the number of elements, the operands, the result."""
     used: dict[str, None] = {"int64_t": None}
-    functions = [_loop_text(loop, used) for loop in _loops()]
+    functions = [_loop_text(loop, used) for loop in loops]
     return prelude_text(used) + "typedef struct tf_pool tf_pool;\n\n" + "\n".join(functions)
 
 
-def _loop_text(loop: _Loop, used: dict[str, None]) -> str:
+def _loop_text(loop: Loop, used: dict[str, None]) -> str:
     names = [f"x{number}" for number in range(len(loop.operands))]
     places = [
         f"  {type_text(dtype, used)} *restrict {name} = arrays[{number}];\n"
@@ -112,9 +121,8 @@ def _loop_text(loop: _Loop, used: dict[str, None]) -> str:
     ]
     elements = [CText(f"{name}[i]") for name in names]
     value = op_text(loop.name, elements, loop.operands, loop.dtype, used).text
-    symbol = _symbol(loop.name, loop.operands)
     return (
-        f"int {symbol}(void *const *arrays, void *scratch, const tf_pool *pool) {{\n"
+        f"int {loop.symbol}(void *const *arrays, void *scratch, const tf_pool *pool) {{\n"
         "  (void)scratch, (void)pool;\n"
         "  const int64_t count = *(const int64_t *)arrays[0];\n"
         f"{''.join(places)}"
@@ -140,4 +148,4 @@ def _library() -> Path:
 @functools.cache
 def _built() -> Path:
     # -O1 halves the wait, and the level of optimization changes no bits.
-    return build(library_text(), "scalar functions", flags=("-O1",))
+    return build(library_text(_loops()), "scalar functions", flags=("-O1",))

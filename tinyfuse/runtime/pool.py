@@ -7,12 +7,13 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
+from tinyfuse.dispatch import set_default_pool
 from tinyfuse.emit.prelude import runtime_c
 from tinyfuse.errors import ThreadCountError
 from tinyfuse.machine import available_cores
 from tinyfuse.runtime.build import build
 from tinyfuse.runtime.declarations import ffi
-from tinyfuse.runtime.linking import find, open_library
+from tinyfuse.runtime.linking import address, find, open_library
 
 MAX_THREADS = 256  # as in pool.c
 
@@ -61,7 +62,9 @@ def set_num_threads(threads: int | None) -> None:
     global _chosen
     with _lock:
         _chosen = None if threads is None else checked(threads)
-        _pools.pop(None, None)
+        in_use = _pools.pop(None, None) is not None
+    if in_use:
+        pool(None)
 
 
 _chosen: int | None = None
@@ -91,8 +94,10 @@ def checked(threads: int) -> int:
 def _add_pool(threads: int | None) -> Any:
     with _lock:
         count = num_threads() if threads is None else checked(threads)
-        _pools[threads] = _NULL if count == 1 else _pool_of()(count)
-        return _pools[threads]
+        found = _pools[threads] = _NULL if count == 1 else _pool_of()(count)
+        if threads is None:
+            set_default_pool(address(found))
+        return found
 
 
 @cache

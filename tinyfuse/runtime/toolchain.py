@@ -7,11 +7,11 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from tinyfuse.errors import CompilerNotFoundError
+from tinyfuse.records import dataclass
 from tinyfuse.runtime import cache
 
 ON_PATH = ("gcc", "clang", "cc")
@@ -21,21 +21,28 @@ Install one, for example by `apt install gcc` or `pip install ziglang` (the whee
 compiler along and needs no rights on the system), or name one in the environment variable CC."""
 
 # A result must not depend on which compiler made it: no contraction of multiply and add, integers
-# that wrap, no call to libm folded at compile time.
+# that wrap, nothing folded at compile time that was written as a call.
 _COMMON = (
     *("-std=c11", "-O3", "-march=native", "-fPIC", "-shared"),
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-builtin"),
 )
+# Functions that are declared inline are inlined, however often they are used: else a loop over one,
+# say a power, would not be vectorized.
+_INLINE_LIMITS = (
+    *("max-inline-insns-single", "inline-unit-growth", "large-function-growth"),
+    "large-stack-frame-growth",
+)
+_GCC = (*_COMMON, "-pipe", *[f"--param={limit}=100000" for limit in _INLINE_LIMITS])
+_CLANG = (*_COMMON, "-mllvm", "-inline-threshold=100000")
 FLAGS = {
-    "gcc": (*_COMMON, "-pipe"),
-    "clang": _COMMON,
-    "apple clang": _COMMON,
-    "zig": (*_COMMON, "-fno-sanitize=all", "-nostdlib"),  # links libc all the same where it is used
+    "gcc": _GCC,
+    "clang": _CLANG,
+    "apple clang": _CLANG,
+    "zig": (*_CLANG, "-fno-sanitize=all", "-nostdlib"),  # links libc all the same where it is used
 }
 # Kernels read no header and need no start-up code: without libc linking takes a sixth less time.
-# What they call is found all the same, since the process has libc, and `-lm` stands for libm.
+# What a compiler calls on its own account (memset) is found all the same, since the process has it.
 WITHOUT_LIBC = {"gcc": ("-nostdlib",), "clang": ("-nostdlib",), "apple clang": (), "zig": ()}
-LIBRARIES = ("-lm",)  # after the source
 
 Identified = tuple[tuple[str, int, int], ...]  # path, size and time of change of each program
 
@@ -57,7 +64,7 @@ class Compiler:
 
     def call(self, source: str, library: str, arguments: list[str]) -> list[str]:
         """The command that makes a library of a source file."""
-        return [*self.command, *arguments, source, "-o", library, *LIBRARIES]
+        return [*self.command, *arguments, source, "-o", library]
 
 
 def find_compiler() -> Compiler:
@@ -126,7 +133,12 @@ def identify(command: tuple[str, ...]) -> Compiler | None:
     stays the same, since asking costs more than loading a cached kernel.
     """
     files = programs(command)
-    version = cache.recall("compilers", repr((command, files)), lambda: ask_version(command))
+    version = cache.recall(
+        "compilers",
+        repr((command, files)),
+        lambda: ask_version(command),
+        lambda answer: kind_of(command, answer) is not None,
+    )
     kind = kind_of(command, version)
     if kind is None:
         return None
@@ -154,7 +166,7 @@ def ask_version(command: tuple[str, ...]) -> str:
             [*command, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            env=environment(),
+            env=environment(cache.directory()),
             check=True,
         )
     except (OSError, subprocess.CalledProcessError):
@@ -176,7 +188,7 @@ def is_zig(command: tuple[str, ...]) -> bool:
     return "cc" in command[1:] and ("ziglang" in command or Path(command[0]).name.startswith("zig"))
 
 
-def environment() -> dict[str, str]:
-    """For a compiler's process: messages in English, zig's own cache inside ours."""
-    zig = str(cache.directory() / "zig")
+def environment(where: Path) -> dict[str, str]:
+    """For a compiler's process: messages in English, zig's own cache inside that directory."""
+    zig = str(where / "zig")
     return {**os.environ, "LC_ALL": "C", "ZIG_GLOBAL_CACHE_DIR": zig, "ZIG_LOCAL_CACHE_DIR": zig}

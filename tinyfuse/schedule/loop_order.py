@@ -8,11 +8,22 @@ from collections.abc import Container, Mapping
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.schedule import Loop, Site, StagePlan
+from tinyfuse.stage.analysis import comparisons, point_cost
 from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
 
 LINE = 16  # elements of a cache line, for float32
+# Rows that are added to the same elements in one trip, so that these are loaded and stored less.
+ROWS = 4
+# Elements that rows are added to at a time: with the rows they stay in the innermost cache.
+TILE = 1024
+# Operations of a stage, in additions, that may be written out for each row of a trip.
+ROW_BUDGET = 16
+
+# A row that threads share is cut into so many parts for each, of at least so many cache lines.
+PARTS_PER_CORE = 2
+LEAST_PART = 4
 
 # Elements visited, below which waking a thread costs more than it saves.
 PARALLEL_ELEMENTS = 1 << 14
@@ -24,7 +35,17 @@ def plans(
     """The plan of every stage. sites: for a stage computed inside another, which; it goes into the
     innermost loop that encloses the other's whole reduction."""
     visits = _visits(stages, sites)
-    ordered = {stage: _ordered(stage, visits[stage], machine) for stage in stages.stages}
+    filled = {site.stage for site in sites.values()}
+    ordered = {}
+    for stage in stages.stages:
+        if stage.row_axis:
+            ordered[stage] = _row_loops(stage, visits[stage], machine)
+            continue
+        is_lanes = stage in sites and sites[stage].stage.order is Order.HALVING
+        loops = _ordered(stage, stage in filled)
+        if not is_lanes:
+            loops = _by_rows(stage, loops)
+        ordered[stage] = _shared(stage, loops, visits[stage], machine)
     result = {}
     for stage, loops in ordered.items():
         site = sites.get(stage)
@@ -46,20 +67,61 @@ def _visits(stages: Stages, sites: Mapping[Stage, Site]) -> dict[Stage, int]:
     return visits
 
 
-def _ordered(stage: Stage, visits: int, machine: Machine) -> tuple[Loop, ...]:
+def _ordered(stage: Stage, filled: bool) -> tuple[Loop, ...]:
+    """filled: whether another stage is computed inside its loops."""
     if stage.scatter:
         return tuple(Loop(axis) for axis in (*stage.axes, *stage.reduce_axes))
-    loops = [Loop(axis) for axis in _axis_order(stage)]
-    if not loops:
-        return ()
+    loops = [Loop(axis) for axis in axis_order(stage)]
+    if loops and loops[-1].axis in stage.axes and (stage.reduce_axes or not filled):
+        loops[-1] = Loop(loops[-1].axis, 1, LoopKind.VECTOR)
+    return tuple(loops)
+
+
+def _row_loops(stage: Stage, visits: int, machine: Machine) -> tuple[Loop, ...]:
+    """Of a scan or a sort: threads share rows. A scan along an outer axis adds whole rows."""
+    loops = [Loop(axis) for axis in stage.axes]
     last = loops[-1].axis
-    if last in stage.axes:
+    vector = stage.sort is not None or last is not stage.scan
+    if vector:
         loops[-1] = Loop(last, 1, LoopKind.VECTOR)
-    shared = machine.cores > 1 and visits >= PARALLEL_ELEMENTS
-    return tuple(_shared(stage, loops) if shared else loops)
+    work = visits * (comparisons(last.extent) if stage.sort else 1)
+    if machine.cores == 1 or work < PARALLEL_ELEMENTS:
+        return tuple(loops)
+    rows = [loop for loop in loops[: len(loops) - vector] if loop.axis is not stage.row_axis]
+    shared = next((loop for loop in rows if loop.axis.extent > 1), None)
+    if shared:
+        loops.remove(shared)
+        return (Loop(shared.axis, 1, LoopKind.PARALLEL), *loops)
+    if last is stage.row_axis:
+        return tuple(loops)
+    part = _part(last.extent, machine)
+    return tuple([Loop(last, part, LoopKind.PARALLEL), *loops] if part else loops)
 
 
-def _axis_order(stage: Stage) -> tuple[Axis, ...]:
+def _part(extent: int, machine: Machine) -> int:
+    """How many elements of a row one thread takes, in whole cache lines; 0 if there is one part."""
+    lines = -(-extent // LINE)
+    part = LINE * max(LEAST_PART, -(-lines // (PARTS_PER_CORE * machine.cores)))
+    return part if part < extent else 0
+
+
+def _by_rows(stage: Stage, loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
+    """Several rows to a trip, and long rows in tiles, where rows are added to one another."""
+    if len(loops) < 2 or loops[-1].axis not in stage.axes or stage.order is not Order.SERIAL:
+        return loops
+    *outer, row, column = loops
+    if row.axis not in stage.reduce_axes:
+        return loops
+    assert stage.body is not None
+    if column.axis.extent > 2 * TILE:
+        place = next(at for at, loop in enumerate([*outer, row]) if loop.axis in stage.reduce_axes)
+        outer.insert(place, Loop(column.axis, TILE))
+    if row.axis.extent < ROWS or point_cost(stage.body) > ROW_BUDGET:
+        return (*outer, row, column)
+    return (*outer, Loop(row.axis, ROWS), column, Loop(row.axis, 1, LoopKind.UNROLL))
+
+
+def axis_order(stage: Stage) -> tuple[Axis, ...]:
     """Free axes, then reduced ones; but the last free axis innermost where that suits the reads."""
     if not stage.reduce_axes or not stage.axes or stage.axes[-1].extent == 1:
         return (*stage.axes, *stage.reduce_axes)
@@ -80,21 +142,25 @@ def _stride(load: Load, axis: Axis) -> int:
     return LINE if hidden else flat.coefficient(axis)
 
 
-def _shared(stage: Stage, loops: list[Loop]) -> list[Loop]:
+def _shared(
+    stage: Stage, loops: tuple[Loop, ...], visits: int, machine: Machine
+) -> tuple[Loop, ...]:
     """Mark the outermost loop parallel where it runs over independent elements."""
+    if machine.cores < 2 or visits < PARALLEL_ELEMENTS or stage.scatter:
+        return loops
     places = [place for place, loop in enumerate(loops) if loop.axis.extent > 1]
     if not places or loops[places[0]].axis in stage.reduce_axes:
         return loops
-    first = loops.pop(places[0])
-    return [Loop(first.axis, first.step, LoopKind.PARALLEL), *loops]
+    first = loops[places[0]]
+    rest = [loop for loop in loops if loop is not first]
+    return (Loop(first.axis, first.step, LoopKind.PARALLEL), *rest)
 
 
-def _enclosing(tree: Stage, loops: tuple[Loop, ...]) -> Loop | None:
-    """The innermost loop of a tree around its rounds."""
-    assert tree.order is not Order.SERIAL
+def _enclosing(reader: Stage, loops: tuple[Loop, ...]) -> Loop | None:
+    """The innermost loop of a reader around those that reduce."""
     outside = []
     for loop in loops:
-        if loop.axis in tree.reduce_axes:
+        if loop.axis in reader.reduce_axes:
             break
         outside.append(loop)
     return outside[-1] if outside else None

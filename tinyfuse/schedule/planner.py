@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.machine import Machine
+from tinyfuse.records import dataclass
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.loop_order import plans
-from tinyfuse.schedule.schedule import MAX_PIECES, Schedule, Site
-from tinyfuse.stage.expr import IndexTest, Load, Op, walk
+from tinyfuse.schedule.loop_order import axis_order, plans
+from tinyfuse.schedule.schedule import MAX_PIECES, WHOLE_ROWS, Schedule, Site
+from tinyfuse.stage.expr import IndexTest, Load, Op, is_of_rank, walk
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
 
@@ -121,10 +121,15 @@ class _Planner:
             return STORE, "nothing reads it"
         if uses[0].reader.order is not Order.SERIAL:
             return self._part_of_reduction(stage, uses[0])
+        if self._makes_one_value(stage, uses):
+            self.sites[stage] = Site(uses[0].reader, None)
+            return COMPUTE_AT, f"{uses[0].reader.name} takes each value as it is computed"
         if not self.fuse:
             return STORE, "fusion is off"
         if stage.scatter:
             return STORE, "its elements are put in one after the other"
+        if stage.scan or stage.sort:
+            return STORE, WHOLE_ROWS[stage.sort]
         if stage in self.gathered:
             return STORE, f"data decides where {uses[0].reader.name} reads it"
         if stage.reduce_axes:
@@ -133,6 +138,16 @@ class _Planner:
         if len(readers) > 1:
             return STORE, f"{' and '.join(_named(readers))} read it"
         return self._into_reader(stage, uses)
+
+    def _makes_one_value(self, stage: Stage, uses: list[_Use]) -> bool:
+        """Whether a reduction along rows gives what one place of its only reader's loops needs."""
+        reader = uses[0].reader
+        own = tuple(map(affine, reader.axes))
+        if len(uses) > 1 or uses[0].indices != own or not _runs_along_rows(stage):
+            return False
+        if reader.body is not None and is_of_rank(reader.body):
+            return True
+        return self.fuse and _runs_along_rows(reader)
 
     def _into_reader(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
         content, reader = self.content[stage], uses[0].reader
@@ -162,6 +177,12 @@ class _Planner:
             self.sites[stage] = Site(tree, None)
             return COMPUTE_AT, f"{tree.name} combines its {length} values as they are computed"
         return STORE, "threads share its blocks"
+
+
+def _runs_along_rows(stage: Stage) -> bool:
+    """Whether a stage is a chain whose innermost loop reduces."""
+    chain = bool(stage.reduce_axes) and stage.order is Order.SERIAL and not stage.scatter
+    return chain and axis_order(stage)[-1] in stage.reduce_axes
 
 
 def _named(stages: Iterable[Stage]) -> list[str]:

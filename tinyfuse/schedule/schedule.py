@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
+from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.index import Axis
-from tinyfuse.stage.ir import Order, Stage, Stages
+from tinyfuse.stage.ir import Order, Sort, Stage, Stages
 
 MOST_UNROLLED = 64  # steps
 # A loop over which index tests change more often than this is not cut: its tests run.
@@ -86,6 +86,8 @@ class Schedule:
             raise ScheduleError(f"inline({stage.name}): it is an output, which has to be stored")
         if stage.scatter:
             raise ScheduleError(f"inline({stage.name}): its elements are put in one by one")
+        if stage.scan or stage.sort:
+            raise ScheduleError(f"inline({stage.name}): {WHOLE_ROWS[stage.sort]}")
         for reader in self.stages.stages:
             if any(read.source is stage and read.data for read in reader.reads()):
                 raise ScheduleError(
@@ -253,6 +255,14 @@ class Schedule:
             )
 
 
+# Why a stage is computed in whole rows: it is sorted in some way, or a scan.
+WHOLE_ROWS = {
+    None: "each element needs the one before it",
+    Sort.ELEMENTS: "its rows are sorted as a whole",
+    Sort.POSITIONS: "its rows are sorted as a whole",
+}
+
+
 def _rounds_began(tree: Stage, loops: tuple[Loop, ...], at: Loop) -> bool:
     return any(loop.axis in tree.reduce_axes for loop in loops[: loops.index(at) + 1])
 
@@ -277,6 +287,7 @@ def _check_nesting(stage: Stage, loops: tuple[Loop, ...], directive: str) -> Non
         raise ScheduleError(f"{directive}({stage.name}): the order of summation would change")
     if stage.order is not Order.SERIAL and len(reduced) > 1:
         raise ScheduleError(f"{directive}({stage.name}): the rounds of a tree cannot be split")
+    _check_rows(stage, loops, directive)
     for place, loop in enumerate(loops):
         if loop.kind is LoopKind.PARALLEL and stage.scatter:
             raise ScheduleError(
@@ -288,10 +299,34 @@ def _check_nesting(stage: Stage, loops: tuple[Loop, ...], directive: str) -> Non
                 f"parallel({stage.name}, {loop.axis.name}): only the outermost loop over"
                 f" independent elements can be shared by threads"
             )
+        inside = [inner.kind for inner in loops[place + 1 :]]
         if loop.kind is LoopKind.VECTOR and (
-            loop.axis in stage.reduce_axes or place != len(loops) - 1
+            loop.axis in stage.reduce_axes or any(kind is not LoopKind.UNROLL for kind in inside)
         ):
             raise ScheduleError(
                 f"vectorize({stage.name}, {loop.axis.name}): only the innermost loop over"
                 f" independent elements can be vectorized"
+            )
+
+
+def _check_rows(stage: Stage, loops: tuple[Loop, ...], directive: str) -> None:
+    """Refuse loops that would not go through the rows of a scan or a sort as a whole, in order."""
+    ordered = (LoopKind.SERIAL, LoopKind.UNROLL)
+    if stage.scan:
+        for loop in loops:
+            if loop.axis is stage.scan and loop.kind not in ordered:
+                raise ScheduleError(
+                    f"{directive}({stage.name}): each element needs the one before it along"
+                    f" {loop.axis.name}, whose steps run in order"
+                )
+    if stage.sort:
+        axis = stage.row_axis
+        assert axis is not None
+        inside = [loop.axis is axis for loop in loops]
+        if inside != sorted(inside) or any(
+            loop.axis is axis and loop.kind is LoopKind.PARALLEL for loop in loops
+        ):
+            raise ScheduleError(
+                f"{directive}({stage.name}): its rows are sorted as a whole, so the loops over"
+                f" {axis.name} are the innermost ones, and no threads share them"
             )

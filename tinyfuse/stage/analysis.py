@@ -19,7 +19,8 @@ class Kind(Enum):
 
     ELEMENTWISE: all at the same indices. BROADCAST: as well, but some along fewer axes. INJECTIVE:
     by any other index map, one point at a time. REDUCTION: many points become one. CONTRACTION: a
-    reduction of products, whose factors are indexed by different axes.
+    reduction of products, whose factors are indexed by different axes. OPAQUE: a whole row becomes
+    a row, by a scan or a sort.
     """
 
     ELEMENTWISE = "elementwise"
@@ -27,10 +28,13 @@ class Kind(Enum):
     INJECTIVE = "injective"
     REDUCTION = "reduction"
     CONTRACTION = "contraction"
+    OPAQUE = "opaque"
 
 
 def kind(stage: Stage) -> Kind:
     """The kind of a computed stage, from its index maps."""
+    if stage.scan or stage.sort:
+        return Kind.OPAQUE
     if stage.reduce_axes:
         return Kind.CONTRACTION if _multiplies(stage) else Kind.REDUCTION
     reads = [load for load in stage.reads() if load.indices]
@@ -97,7 +101,14 @@ def flops(stage: Stage) -> int:
     points = prod(stage.shape) * prod([axis.extent for axis in stage.reduce_axes])
     if stage.order is not Order.SERIAL:
         points -= prod(stage.shape)  # a tree has one node less than leaves
+    if stage.sort:
+        return points * (point_cost(_body(stage)) + comparisons(stage.axes[-1].extent))
     return points * point_cost(_body(stage))
+
+
+def comparisons(count: int) -> int:
+    """How often each of so many elements is compared until they are sorted."""
+    return max(1, (count - 1).bit_length())
 
 
 def point_cost(body: Expr) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from math import gcd
 
+from tinyfuse.records import dataclass, field
 from tinyfuse.stage.expr import Expr, IndexTest, Op
 from tinyfuse.stage.index import Affine, Axis, Quotient, Term
 

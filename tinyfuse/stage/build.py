@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
 from tinyfuse.graph.orders import reduction_steps
 from tinyfuse.stage.expr import Const, Expr
@@ -53,6 +55,7 @@ class Builder:
         self.inputs = tuple([self._input(var) for var in graph.inputs])
         self._homes = {layout.output: var for var, layout in self.layouts.items()}
         self._returned: dict[Stage, None] = {}
+        self._stored: dict[Atom, Stage] = {}  # copies of views
 
     def _input(self, var: Var) -> Stage:
         stage = Stage(
@@ -84,15 +87,18 @@ class Builder:
         view = self.view(atom)
         if view.whole and isinstance(view.base, Stage):
             return view.base
-        axes = self.axes(atom.shape)
-        return self.add(self.names.fresh("copy"), axes, view.at(axis_indices(axes)))
+        if atom not in self._stored:
+            axes = self.axes(atom.shape)
+            name = self.names.fresh("copy")
+            self._stored[atom] = self.add(name, axes, view.at(axis_indices(axes)))
+        return self._stored[atom]
 
     def define(self, var: Var, axes: tuple[Axis, ...], body: Expr, **reduction: Any) -> Stage:
         """Add the stage that computes a value of the graph."""
         name, named = self.called[var]
         layout = self.layouts.get(var)
         stored = self._laid_out(layout, axes, reduction) if layout else axes
-        stage = self.add(name, stored, body, named=named, **reduction)
+        stage = self.add(name, stored, body, var.dtype, named=named, **reduction)
         self.views[var] = View(stage, axes, axis_indices(stored)) if layout else whole(stage)
         return stage
 
@@ -109,9 +115,16 @@ class Builder:
     def defines(self, var: Var) -> Callable[..., Stage]:
         return partial(self.define, var)
 
-    def add(self, name: str, axes: tuple[Axis, ...], body: Expr, **rest: Any) -> Stage:
-        """Add a stage, for the equation at hand."""
-        stage = Stage(name, axes, body.dtype, body, sources=self.sources, **rest)
+    def add(
+        self,
+        name: str,
+        axes: tuple[Axis, ...],
+        body: Expr,
+        dtype: np.dtype | None = None,
+        **rest: Any,
+    ) -> Stage:
+        """Add a stage, for the equation at hand. dtype: if it is not that of the body."""
+        stage = Stage(name, axes, dtype or body.dtype, body, sources=self.sources, **rest)
         self.stages.append(stage)
         return stage
 

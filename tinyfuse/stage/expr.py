@@ -8,12 +8,12 @@ Expressions are directed acyclic graphs: a shared node is computed once. Indices
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tinyfuse.dtypes import BOOL, INT64
+from tinyfuse.records import dataclass
 from tinyfuse.stage.index import Affine, Axis, IndexLike
 
 
@@ -121,7 +121,7 @@ class Cast(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Accumulator(Expr):
-    """The value reduced so far, in the body of a stage with reduce axes."""
+    """The value so far: in the body of a stage with reduce axes, or with a scan axis."""
 
     dtype: np.dtype
 
@@ -230,6 +230,15 @@ def decided(condition: Expr) -> bool | None:
         parts = [decided(part) for part in condition.operands]
         return False if False in parts else True if None not in parts else None
     return None
+
+
+def is_of_rank(node: Expr) -> bool:
+    """Whether an expression only turns a stored rank into the value it stands for."""
+    return (
+        isinstance(node, Op)
+        and node.name.startswith("of_rank_")
+        and isinstance(node.operands[0], Load)
+    )
 
 
 def loads(root: Expr) -> list[Load]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd
+
+from tinyfuse.records import dataclass
 
 
 class IndexArithmetic:

@@ -17,10 +17,11 @@ from tinyfuse.stage.expr import (
     IndexTest,
     Load,
     Op,
+    substitute,
     walk,
 )
 from tinyfuse.stage.index import Affine, Axis, Quotient
-from tinyfuse.stage.ir import Order, Scatter, Stage, Stages
+from tinyfuse.stage.ir import Order, Scatter, Sort, Stage, Stages
 
 # The value of each axis, as arrays that broadcast against one another.
 Grid = Mapping[Axis, Array]
@@ -48,13 +49,33 @@ class _StageRun:
             return np.empty(stage.shape, stage.dtype)
         if stage.scatter:
             value = self.scattered(stage.scatter)
+        elif stage.scan:
+            value = self.scanned(stage.scan)
+        elif stage.sort:
+            value = SORTED[stage.sort](self.full(self.body(index_grid(stage.axes))))
         elif stage.reduce_axes:
             value = COMBINED[stage.order](self)
         else:
             value = self.body(index_grid(stage.axes))
-        value = np.array(np.broadcast_to(value, stage.shape))
+        value = np.array(self.full(value))
         assert value.dtype == stage.dtype, f"{stage.name} is {value.dtype}, not {stage.dtype}"
         return value
+
+    def full(self, value: Array) -> np.ndarray:
+        """With all elements of the axes, where it varies along some."""
+        return np.broadcast_to(value, self.stage.shape)
+
+    def scanned(self, axis: Axis) -> Array:
+        """One position of the scan axis after the other."""
+        stage = self.stage
+        result = np.empty(stage.shape, stage.dtype)
+        rows = np.moveaxis(result, stage.axes.index(axis), 0)
+        assert stage.body is not None
+        grid = index_grid([other for other in stage.axes if other is not axis])
+        rows[0] = self.evaluated(substitute(stage.body, {axis: 0}), grid)
+        for position in range(1, axis.extent):
+            rows[position] = self.body({**grid, axis: np.int64(position)}, rows[position - 1])
+        return result
 
     def scattered(self, scatter: Scatter) -> Array:
         """The start, with elements put in one position of the reduce axes after the other."""
@@ -134,6 +155,12 @@ COMBINED: dict[Order, Callable[[_StageRun], Array]] = {
     Order.SERIAL: _StageRun.serial,
     Order.HALVING: lambda run: run.tree(halving),
     Order.PAIRWISE: lambda run: run.tree(pairwise),
+}
+
+
+SORTED: dict[Sort, Callable[[np.ndarray], Array]] = {
+    Sort.ELEMENTS: lambda rows: np.sort(rows, kind="stable"),
+    Sort.POSITIONS: lambda rows: np.argsort(rows, kind="stable"),
 }
 
 

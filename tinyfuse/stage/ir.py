@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, loads
 from tinyfuse.stage.index import Axis, IndexLike, affine
 
@@ -43,12 +43,23 @@ class Scatter:
     targets: tuple[Expr, ...]
 
 
+class Sort(Enum):
+    """What a stage whose rows are sorted holds of a row of its body: along its last axis, in
+    ascending order, equal elements in their order, NaN last.
+    """
+
+    ELEMENTS = "sorted"
+    POSITIONS = "positions of sorted"  # int64, whatever the dtype of the body
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Stage:
     """`name[axes] = body`, or with reduce axes the combination of `body` over them, from `init`.
 
-    An input has no body. The meaning of a stage is all here: its scalar operations, each rounded to
-    its dtype, and the order of its reduction. A schedule cannot change it.
+    With a scan axis each element is computed after the one before it along that axis, which is the
+    value so far in the body; at 0 the body does without. An input has no body. The meaning of a
+    stage is all here: its scalar operations, each rounded to its dtype, and the order of its
+    reduction. A schedule cannot change it.
     """
 
     name: str  # unique among the stages of a program, a C identifier
@@ -61,6 +72,8 @@ class Stage:
     sources: tuple[Source, ...] = ()
     named: bool = False  # whether the name is the user's variable
     scatter: Scatter | None = None
+    scan: Axis | None = None  # one of its axes
+    sort: Sort | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -85,6 +98,11 @@ class Stage:
     def updated_axes(self) -> tuple[Axis, ...]:
         """The axes that the body is in terms of."""
         return self.axes[len(self.scatter.targets) :] if self.scatter else self.axes
+
+    @property
+    def row_axis(self) -> Axis | None:
+        """The axis that a scan goes along or a sort puts in order: as a whole or not at all."""
+        return self.axes[-1] if self.sort else self.scan
 
     def reads(self) -> list[Load]:
         """All loads, in order of first use."""

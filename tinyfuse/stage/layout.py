@@ -69,5 +69,5 @@ AXIS_MAPS: dict[Primitive, Callable[[Eqn], AxisMap | None]] = {
     p.transpose: _transpose,
     p.reshape: _reshape,
 }
-# Other views, and what is put in at the first axes, which have to come first.
-_AS_THEY_ARE = (p.broadcast, p.slice_, p.windows, p.scatter)
+# Other views; what is put in at the first axes, and sorted along the last one.
+_AS_THEY_ARE = (p.broadcast, p.slice_, p.windows, p.scatter, p.sort, p.argsort)

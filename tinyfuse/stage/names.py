@@ -26,7 +26,7 @@ _TYPES = """
     int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t intmax_t
     uintmax_t size_t ssize_t ptrdiff_t wchar_t wint_t max_align_t time_t clock_t off_t div_t ldiv_t
     lldiv_t fpos_t va_list float_t double_t
-    int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool8 float16 float32 float64
+    pair_t int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool8 float16 float32 float64
 """
 
 _MATH = """

@@ -59,7 +59,7 @@ def stage_lines(stage: Stage, taken: Collection[str] = ()) -> list[str]:
     head = f"{stage.name}{_domain(stage.axes)}: {stage.dtype.name} ="
     if not stage.reduce_axes:
         lines, value = expression_lines(stage.body, taken)
-        return [f"{head} {value}", *_indented(lines)]
+        return [f"{head} {_arrangement(stage)}{value}", *_indented(lines)]
     operation, term, guard = _reduction(stage.body)
     lines, value = expression_lines(term, taken)
     head = f"{head} {stage.order.value} {operation}over {_ranges(stage.reduce_axes)}"
@@ -69,6 +69,13 @@ def stage_lines(stage: Stage, taken: Collection[str] = ()) -> list[str]:
     one_line = len(head) + len(value) < LONGEST_LINE
     definition = [f"{head} {value}"] if one_line else [head, *_indented([value])]
     return definition + _indented(lines)
+
+
+def _arrangement(stage: Stage) -> str:
+    """What is said of an element before the body that it comes from."""
+    if stage.scan:
+        return f"scan over {stage.scan.name} of "
+    return f"{stage.sort.value} over {stage.axes[-1].name} of " if stage.sort else ""
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

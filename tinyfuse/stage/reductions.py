@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +10,13 @@ import numpy as np
 
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph.ir import Atom, Eqn
-from tinyfuse.graph.numerics import COMBINATIONS, start_value
-from tinyfuse.graph.orders import LANES, SERIAL, Chain, Lanes, RowBlocks, Serial
+from tinyfuse.graph.orders import Chain, Free, Lanes, RowBlocks, Serial
 from tinyfuse.graph.orders import Order as StepOrder
+from tinyfuse.graph.ranks import UNSIGNED
+from tinyfuse.graph.reduce_ops import REDUCE_OPS
+from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.expr import Accumulator, Cast, Const, Expr, Index, IndexTest, Load, Op, select
-from tinyfuse.stage.index import Affine, Axis
+from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Order, Stage
 from tinyfuse.stage.views import ZERO, axis_indices, split_index
 
@@ -45,10 +46,15 @@ class Step:
     combine: str
     start: np.generic
     finish: Callable[..., Stage]
+    element: Callable[[Position], Expr] | None = None  # what is accumulated, where it is a value
 
     @property
     def run_extents(self) -> list[int]:
         return [self.extents[axis] for axis in self.run]
+
+    @property
+    def kept_extents(self) -> list[int]:
+        return [self.extents[axis] for axis in self.kept]
 
     @property
     def size(self) -> int:
@@ -59,7 +65,7 @@ class Step:
         return Accumulator(self.start.dtype)
 
     def kept_axes(self) -> tuple[Axis, ...]:
-        return self.builder.axes(tuple([self.extents[axis] for axis in self.kept]))
+        return self.builder.axes(tuple(self.kept_extents))
 
     def kept_position(self, axes: Sequence[Axis]) -> Position:
         return dict(zip(self.kept, axis_indices(axes), strict=True))
@@ -135,12 +141,98 @@ def _tree(step: Step, partial: Stage, at: int, order: Order, finish: Callable[..
     return finish(kept, body, reduce_axes=(axes[at],), order=order)
 
 
+def _free(step: Step, size: int) -> Stage:
+    """One chain, which C compilers may split; several where few results leave threads idle."""
+    step = _ranked(step)
+    if step.size <= size or prod(step.kept_extents) >= MANY_RESULTS:
+        return _serial(step)
+    return _joined(step, _free_blocks(step, size))
+
+
+def _free_blocks(
+    step: Step, size: int, where: Callable[[Sequence[Axis]], Expr] | None = None
+) -> Stage:
+    """A chain over each block; where(axes of the blocks) says in which of them."""
+    kept = step.kept_axes()
+    block = step.special_axis(kept, "b", "block", -(-step.size // size))
+    place = step.special_axis(kept, "e", "element", size)
+    body = step.link(kept, block * size + place)
+    axes = _block_axes(step, block, kept)
+    if where is not None:
+        body = select(where(axes), body, step.so_far)
+    return step.partial("blocks", axes, body, reduce_axes=(place,), init=step.start)
+
+
+def _block_axes(step: Step, block: Axis, kept: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """The outermost axis is the one that threads share: that of the blocks, where rows are few."""
+    return (*kept, block) if prod(step.kept_extents) >= MANY_RESULTS else (block, *kept)
+
+
+def _joined(step: Step, blocks: Stage) -> Stage:
+    """The chain over the results of all blocks, which stay as they are."""
+    axes = tuple([Axis(axis.name, axis.extent) for axis in blocks.axes])
+    block, kept = _split_block(step, axes)
+    body = Op(step.combine, (step.so_far, Load(blocks, axis_indices(axes))), step.start.dtype)
+    return step.finish(kept, body, reduce_axes=(block,), init=step.start)
+
+
+def _split_block(step: Step, axes: Sequence[Axis]) -> tuple[Axis, tuple[Axis, ...]]:
+    """The opposite of `_block_axes`."""
+    if prod(step.kept_extents) >= MANY_RESULTS:
+        return axes[-1], tuple(axes[:-1])
+    return axes[0], tuple(axes[1:])
+
+
+# Results from which on each is enough for a thread.
+MANY_RESULTS = 64
+
+# How floating-point extremes are compared: where NaN ranks, and what combines the ranks.
+RANKS = {
+    "maximum": ("last", "maximum"),
+    "minimum": ("first", "minimum"),
+    "fmax": ("first", "maximum"),
+    "fmin": ("last", "minimum"),
+}
+
+
+def _ranked(step: Step) -> Step:
+    """An extreme of floating-point values, as one of their ranks; any other step as it is."""
+    dtype = step.start.dtype
+    if dtype.kind != "f" or step.combine not in RANKS or step.element is None:
+        return step
+    nan, combine = RANKS[step.combine]
+    element, bits = step.element, UNSIGNED[dtype]
+
+    def rank(position: Position) -> Expr:
+        return Op(f"rank_nan_{nan}", (element(position),), bits)
+
+    def finish(axes: tuple[Axis, ...], body: Expr, **reduction: Any) -> Stage:
+        ranks = step.partial("rank", axes, body, **reduction)
+        own = tuple([Axis(axis.name, axis.extent) for axis in axes])
+        return step.finish(own, _of_rank(nan, Load(ranks, axis_indices(own)), dtype))
+
+    return replace(
+        step,
+        accumulate=_accumulates(combine, rank),
+        combine=combine,
+        start=bits.type(0) if combine == "maximum" else bits.type(2 ** (8 * bits.itemsize) - 1),
+        finish=finish,
+        element=rank,
+    )
+
+
+def _of_rank(nan: str, rank: Expr, dtype: np.dtype) -> Expr:
+    return Op(f"of_rank_nan_{nan}", (rank,), dtype)
+
+
 def _expand(step: Step, order: StepOrder) -> Stage:
     match order:
         case Serial():
             return _serial(step)
         case Lanes(lanes, size):
             return _lanes(step, lanes, size)
+        case Free(size):
+            return _free(step, size)
         case RowBlocks(size) | Chain(size):
             return _blocks(step, size)
 
@@ -166,8 +258,8 @@ def contract(builder: Builder, eqn: Eqn) -> None:
         run=tuple([lhs[axis] for step in steps for axis in step.axes]),
         extents={**dict(zip(lhs, a.shape, strict=True)), **dict(zip(rhs, b.shape, strict=True))},
         accumulate=accumulate,
-        combine=COMBINATIONS["sum"],
-        start=start_value("sum", dtype),
+        combine=REDUCE_OPS["sum"].combine,
+        start=REDUCE_OPS["sum"].start(dtype),
         finish=builder.defines(eqn.output),
     )
     _expand(step, steps[0].order) if steps else _single(step)
@@ -175,27 +267,29 @@ def contract(builder: Builder, eqn: Eqn) -> None:
 
 def reduce(builder: Builder, eqn: Eqn) -> None:
     """The stage rule of `primitives.reduce`."""
-    if eqn.params["op"] in EXTREMES:
+    if REDUCE_OPS[eqn.params["op"]].finds_place:
         _index_of_extreme(builder, eqn)
     else:
         steps = [(step.axes, step.order) for step in builder.steps[eqn]]
-        _fold(_step(builder, eqn, eqn.params["op"], eqn.output.dtype), steps)
+        _fold(_step(builder, eqn, eqn.output.dtype), steps)
 
 
-def _step(builder: Builder, eqn: Eqn, op: str, dtype: np.dtype) -> Step:
+def _step(builder: Builder, eqn: Eqn, dtype: np.dtype) -> Step:
     """A reduce equation as a step over no axes yet, in the dtype it accumulates in."""
-    (operand,) = eqn.inputs
+    (operand,), row = eqn.inputs, REDUCE_OPS[eqn.params["op"]]
     axes = range(len(operand.shape))
+    element = _elements(builder, operand, dtype)
     return Step(
         builder,
         builder.called[eqn.output].text,
         kept=tuple([axis for axis in axes if axis not in eqn.params["axes"]]),
         run=(),
         extents=dict(enumerate(operand.shape)),
-        accumulate=_accumulates(COMBINATIONS[op], _elements(builder, operand, dtype)),
-        combine=COMBINATIONS[op],
-        start=start_value(op, dtype),
+        accumulate=_accumulates(row.combine, element),
+        combine=row.combine,
+        start=row.start(dtype),
         finish=builder.defines(eqn.output),
+        element=element,
     )
 
 
@@ -208,7 +302,8 @@ def _fold(step: Step, runs: Sequence[tuple[tuple[int, ...], StepOrder]]) -> Stag
         still = [axis for later, _ in runs[number + 1 :] for axis in later]
         kept = tuple(sorted([*step.kept, *still]))
         part = _expand(replace(step, kept=kept, run=run, finish=_adds(step, "part")), order)
-        step = replace(step, accumulate=_accumulates(step.combine, _loads(part, kept)))
+        loads = _loads(part, kept)
+        step = replace(step, accumulate=_accumulates(step.combine, loads), element=loads)
     return _expand(replace(step, run=last), last_order)
 
 
@@ -238,32 +333,69 @@ def _loads(stage: Stage, axes: Sequence[int]) -> Callable[[Position], Expr]:
     return lambda position: Load(stage, tuple([position.get(axis, ZERO) for axis in axes]))
 
 
-# The reduction that finds what argmax and argmin give the index of.
-EXTREMES = {"argmax": "max", "argmin": "min"}
-
-
 def _index_of_extreme(builder: Builder, eqn: Eqn) -> None:
     """The extreme element, then the smallest index that has it; a NaN is every extreme's."""
-    step = _step(builder, eqn, EXTREMES[eqn.params["op"]], eqn.inputs[0].dtype)
+    step = _step(builder, eqn, eqn.inputs[0].dtype)
     if not builder.steps[eqn]:
         step.finish(step.kept_axes(), Index(ZERO))
         return
-    (axis,) = eqn.params["axes"]
-    is_last = all(extent == 1 for at, extent in step.extents.items() if at > axis)
-    order = LANES if is_last else SERIAL
-    suffix = EXTREMES[eqn.params["op"]]
+    ((run, order),) = [(found.axes, found.order) for found in builder.steps[eqn]]
+    step, suffix = replace(step, run=run), eqn.params["op"].removeprefix("arg")
     of_extreme = replace(step, name=f"{step.name}_{suffix}", finish=_adds(step, suffix))
-    extreme = _fold(of_extreme, [((axis,), order)])
-    element = _elements(builder, eqn.inputs[0], step.start.dtype)
-    count = np.int64(step.extents[axis])
+    if isinstance(order, Free) and step.size > order.block:
+        _index_in_blocks(step, of_extreme, order.block)
+        return
+    extreme = _serial(_ranked(of_extreme) if isinstance(order, Free) else of_extreme)
+    _serial(_searching(step, _loads(extreme, step.kept)))
+
+
+def _searching(step: Step, best: Callable[[Position], Expr]) -> Step:
+    """The smallest index along the run of what matches the best element."""
+    element, (axis,) = step.element, step.run
+    assert element is not None
+    count = np.int64(step.size)
 
     def accumulate(so_far: Expr, position: Position) -> Expr:
-        value, best = element(position), _loads(extreme, step.kept)(position)
-        found = select(_matches(value, best), Index(position[axis]), Const(count))
+        matches = _matches(element(position), best(position))
+        found = select(matches, Index(position[axis]), Const(count))
         return Op("minimum", (so_far, found), INT64)
 
-    found = replace(step, run=(axis,), accumulate=accumulate, combine="minimum", start=count)
-    _expand(found, order)
+    return replace(step, accumulate=accumulate, combine="minimum", start=count, element=None)
+
+
+def _index_in_blocks(step: Step, of_extreme: Step, size: int) -> None:
+    """Looks only into the first block whose own extreme is that of all."""
+    ranked = _ranked(of_extreme)
+    blocks = _free_blocks(ranked, size)
+    best = _loads(_joined(ranked, blocks), step.kept)
+    first = _first_block(step, blocks, lambda load: _value_of(step, ranked, load), best)
+    searching = _searching(step, best)
+
+    def is_first(axes: Sequence[Axis]) -> Expr:
+        block, kept = _split_block(step, axes)
+        return Op("equal", (Index(affine(block)), Load(first, axis_indices(kept))), BOOL)
+
+    _joined(searching, _free_blocks(searching, size, is_first))
+
+
+def _first_block(
+    step: Step, blocks: Stage, value: Callable[[Expr], Expr], best: Callable[[Position], Expr]
+) -> Stage:
+    """The number of the first block whose extreme matches the best one."""
+    axes = tuple([Axis(axis.name, axis.extent) for axis in blocks.axes])
+    block, kept = _split_block(step, axes)
+    count = np.int64(block.extent)
+    own, position = value(Load(blocks, axis_indices(axes))), step.kept_position(kept)
+    found = select(_matches(own, best(position)), Index(affine(block)), Const(count))
+    body = Op("minimum", (Accumulator(INT64), found), INT64)
+    return step.partial("first", kept, body, reduce_axes=(block,), init=count)
+
+
+def _value_of(step: Step, ranked: Step, load: Expr) -> Expr:
+    """An element of a stage of ranks, or of values where these are compared themselves."""
+    if ranked.start.dtype == step.start.dtype:
+        return load
+    return _of_rank(RANKS[step.combine][0], load, step.start.dtype)
 
 
 def _matches(value: Expr, extreme: Expr) -> Expr:

@@ -13,10 +13,10 @@ from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Eqn, Primitive
 from tinyfuse.graph.shapes import result_dtype
 from tinyfuse.stage.expr import Accumulator, Cast, Expr, Index, IndexTest, Load, Op, select
-from tinyfuse.stage.index import Affine
-from tinyfuse.stage.ir import Scatter
+from tinyfuse.stage.index import Affine, Axis, affine
+from tinyfuse.stage.ir import Scatter, Sort
 from tinyfuse.stage.reductions import contract, reduce
-from tinyfuse.stage.views import ZERO, axis_indices
+from tinyfuse.stage.views import ZERO, View, axis_indices
 
 if TYPE_CHECKING:
     from tinyfuse.stage.build import Builder
@@ -160,6 +160,47 @@ def _along_slice(
     return (distance + turns * pace) // pace - turns, tests
 
 
+def _cumulative(builder: Builder, eqn: Eqn) -> None:
+    axes = builder.axes(eqn.output.shape)
+    element = builder.element(eqn.inputs[0], axis_indices(axes))
+    scan = axes[eqn.params["axis"]]
+    if scan.extent < 2:
+        builder.define(eqn.output, axes, element)
+        return
+    combined = Op(eqn.params["op"], (Accumulator(element.dtype), element), element.dtype)
+    body = select(IndexTest(affine(scan), None, 1), element, combined)
+    builder.define(eqn.output, axes, body, scan=scan)
+
+
+def _sort(builder: Builder, eqn: Eqn) -> None:
+    axes = builder.axes(eqn.output.shape)
+    if axes[eqn.params["axis"]].extent < 2:
+        builder.define(eqn.output, axes, builder.element(eqn.inputs[0], axis_indices(axes)))
+    else:
+        _sorted(builder, eqn, axes, Sort.ELEMENTS)
+
+
+def _argsort(builder: Builder, eqn: Eqn) -> None:
+    axes = builder.axes(eqn.output.shape)
+    if axes[eqn.params["axis"]].extent < 2:
+        builder.define(eqn.output, axes, Index(ZERO))
+    else:
+        _sorted(builder, eqn, axes, Sort.POSITIONS)
+
+
+def _sorted(builder: Builder, eqn: Eqn, axes: tuple[Axis, ...], sort: Sort) -> None:
+    """Rows are sorted where they lie one after the other: another axis is moved to the end."""
+    at = eqn.params["axis"]
+    element = builder.element(eqn.inputs[0], axis_indices(axes))
+    if at == len(axes) - 1:
+        builder.define(eqn.output, axes, element, sort=sort)
+        return
+    turned = (*axes[:at], *axes[at + 1 :], axes[at])
+    name = builder.names.fresh(f"{builder.called[eqn.output].text}_rows")
+    rows = builder.add(name, turned, element, dtype=eqn.output.dtype, sort=sort)
+    builder.views[eqn.output] = View(rows, axes, axis_indices(turned))
+
+
 RULES: dict[Primitive, StageRule] = {
     p.elementwise: _elementwise,
     p.cast: _cast,
@@ -174,6 +215,9 @@ RULES: dict[Primitive, StageRule] = {
     p.gather: _gather,
     p.scatter: _scatter,
     p.update: _update,
+    p.cumulative: _cumulative,
+    p.sort: _sort,
+    p.argsort: _argsort,
     p.reduce: reduce,
     p.contract: contract,
 }

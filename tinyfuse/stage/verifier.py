@@ -9,17 +9,18 @@ import numpy as np
 
 from tinyfuse.dtypes import INT64, is_supported
 from tinyfuse.errors import VerificationError
+from tinyfuse.graph.reduce_ops import REDUCE_OPS
 from tinyfuse.graph.shapes import result_dtype
 from tinyfuse.stage.analysis import consumers
 from tinyfuse.stage.bounds import Facts
-from tinyfuse.stage.expr import Accumulator, Expr, IndexTest, Load, Op, walk
+from tinyfuse.stage.expr import Accumulator, Expr, IndexTest, Load, Op, substitute, walk
 from tinyfuse.stage.index import Affine, Axis, index_text
 from tinyfuse.stage.interpreter import Grid, index_grid, index_values, test_values
-from tinyfuse.stage.ir import Order, Scatter, Stage, Stages
+from tinyfuse.stage.ir import Order, Scatter, Sort, Stage, Stages
 from tinyfuse.stage.names import RESERVED, identifier
 
 # The operations that partial results may be combined with.
-COMBINING = ("add", "multiply", "maximum", "minimum", "logical_or", "logical_and")
+COMBINING = frozenset([op.combine for op in REDUCE_OPS.values()])
 
 
 def verify_stages(stages: Stages) -> None:
@@ -94,7 +95,10 @@ def _check_expression(stage: Stage, expression: Expr, declared: dict[Stage, None
 
 
 def _check_body(stage: Stage, body: Expr) -> None:
-    _require(body.dtype == stage.dtype, stage, f"it is {stage.dtype}, but computes {body.dtype}")
+    computes = INT64 if stage.sort is Sort.POSITIONS else body.dtype
+    _require(computes == stage.dtype, stage, f"it is {stage.dtype}, but computes {computes}")
+    if stage.scan or stage.sort:
+        _check_rows(stage)
     if stage.scatter:
         _check_scatter(stage, stage.scatter)
     elif stage.order is Order.SERIAL:
@@ -112,6 +116,19 @@ def _check_scatter(stage: Stage, scatter: Scatter) -> None:
         _require(target.dtype == INT64, stage, f"a target is {target.dtype}, not int64")
     serial = stage.order is Order.SERIAL and stage.init is None
     _require(serial, stage, "it is a scatter and a reduction")
+
+
+def _check_rows(stage: Stage) -> None:
+    """Of what is computed row by row: a scan or a sort, and nothing else."""
+    alone = not (stage.reduce_axes or stage.scatter or (stage.scan and stage.sort))
+    _require(alone, stage, "it is a scan, a sort, a scatter or a reduction: more than one of them")
+    _require(bool(stage.axes), stage, "it has no axis to sort along")
+    if stage.scan:
+        _require(stage.scan in stage.axes, stage, f"it has no axis {stage.scan.name} to scan")
+        assert stage.body is not None
+        first = substitute(stage.body, {stage.scan: 0})
+        needs = any(isinstance(node, Accumulator) for node in walk(first))
+        _require(not needs, stage, "its first element needs one before it")
 
 
 def _check_load(stage: Stage, load: Load, declared: dict[Stage, None]) -> None:
@@ -150,7 +167,8 @@ def _fma_dtype(dtypes: tuple[np.dtype, ...]) -> np.dtype:
 def _check_chain(stage: Stage, body: Expr) -> None:
     accumulates = any(isinstance(node, Accumulator) for node in walk(body))
     reduces = bool(stage.reduce_axes)
-    _require(accumulates <= reduces, stage, "it accumulates without reduce axes")
+    allowed = reduces or stage.scan is not None
+    _require(accumulates <= allowed, stage, "it accumulates without reduce axes")
     _require(
         reduces == (stage.init is not None), stage, "it has a start value, or reduces: not both"
     )

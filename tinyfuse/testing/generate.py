@@ -17,6 +17,7 @@ from tinyfuse.dtypes import FLOAT32, FLOAT64, SUPPORTED, is_supported
 from tinyfuse.testing import composed_constructs as composed_of
 from tinyfuse.testing import elementwise_constructs as elementwise
 from tinyfuse.testing import index_constructs as indexed
+from tinyfuse.testing import row_constructs as rows
 from tinyfuse.testing import shaped_constructs as shaped
 from tinyfuse.testing import write_constructs as writes
 from tinyfuse.testing.choices import Choices, SeededChoices
@@ -64,6 +65,15 @@ CONSTRUCTS: dict[Construct, int] = {
     shaped.product: 3,
     shaped.gram: 1,
     shaped.einsum: 1,
+    rows.cumulative: 2,
+    rows.accumulate: 1,
+    rows.sort: 2,
+    rows.argsort: 1,
+    rows.ranked: 1,
+    rows.lexsort: 1,
+    rows.order_statistic: 1,
+    rows.place: 1,
+    rows.histogram: 1,
 }
 # What writes, what indexes with arrays and what makes arrays, besides those above.
 EFFECTS: dict[Construct, int] = {
@@ -96,6 +106,7 @@ EFFECTS: dict[Construct, int] = {
     indexed.causal: 1,
     indexed.one_hot: 1,
     indexed.listed: 2,
+    rows.sort_in_place: 2,
     composed_of.skipping_nan: 2,
     composed_of.special_values: 2,
     composed_of.rearranged: 4,
@@ -157,6 +168,16 @@ def draw_program(
     effects: bool = True,
 ) -> Program:
     """A valid program: numpy runs it on its arguments without raising, to supported dtypes."""
+    while True:
+        program = _attempted(choices, label, name, composed, effects)
+        if program is not None:
+            return program
+
+
+def _attempted(
+    choices: Choices, label: str, name: str, composed: bool, effects: bool
+) -> Program | None:
+    """A program; None in the rare case that it does not run as it did while it was drawn."""
     large = choices.chance(1, 8)
     arguments, captured = _parameters(choices, large, effects)
     scope = _scope(choices, arguments, captured, _LARGE if large else _SMALL, composed)
@@ -164,16 +185,17 @@ def draw_program(
     made = [run.statement.target for run in runs if run.statement.target]
     outputs = _outputs(choices, made or [scope.array()])
     if choices.chance(1, 10):  # what nothing needs stays
-        return _program(scope, label, name, arguments, captured, runs, outputs)
+        program = _program(scope, label, name, arguments, captured, runs, outputs)
+        return program if _is_valid(program, scope.values) else None
     some = [run for run in runs if not run.statement.is_effect or choices.below(_DROPPED)]
     for chosen in (some, runs):
         kept, needed = _needed(chosen, outputs, scope)
         given = {name: arguments[name] for name in arguments if name in needed} or arguments
         seen = {name: captured[name] for name in captured if name in needed}
         program = _program(scope, label, name, given, seen, kept, outputs)
-        if len(some) == len(runs) or _is_valid(program, scope.values):
-            break
-    return program
+        if _is_valid(program, scope.values):
+            return program
+    return None
 
 
 def _program(

@@ -3,12 +3,15 @@
 # Importing a chapter of numpy's functions lists them.
 from tinyfuse.trace import accumulating as _accumulating
 from tinyfuse.trace import arranging as _arranging
+from tinyfuse.trace import averages as _averages
 from tinyfuse.trace import choices as _choices
 from tinyfuse.trace import conversions as _conversions
 from tinyfuse.trace import creation as _creation
+from tinyfuse.trace import cumulative as _cumulative
 from tinyfuse.trace import diagonals as _diagonals
 from tinyfuse.trace import einsum as _einsum
 from tinyfuse.trace import elementwise as _elementwise
+from tinyfuse.trace import histograms as _histograms
 from tinyfuse.trace import indexing as _indexing
 from tinyfuse.trace import joining as _joining
 from tinyfuse.trace import linear_algebra as _linear_algebra
@@ -16,13 +19,17 @@ from tinyfuse.trace import lines as _lines
 from tinyfuse.trace import mask_reductions as _mask_reductions
 from tinyfuse.trace import nan_reductions as _nan_reductions
 from tinyfuse.trace import new_arrays as _new_arrays
+from tinyfuse.trace import norms as _norms
 from tinyfuse.trace import operators as _operators
+from tinyfuse.trace import order_statistics as _order_statistics
 from tinyfuse.trace import padding as _padding
 from tinyfuse.trace import picking as _picking
 from tinyfuse.trace import ranges as _ranges
 from tinyfuse.trace import reductions as _reductions
+from tinyfuse.trace import searching as _searching
 from tinyfuse.trace import selection as _selection
 from tinyfuse.trace import shape as _shape
+from tinyfuse.trace import sorting as _sorting
 from tinyfuse.trace import special_values as _special_values
 from tinyfuse.trace.captured import Captured, Place
 from tinyfuse.trace.run import is_traced, trace
@@ -47,12 +54,15 @@ __all__ = [
 _CHAPTERS = (
     _accumulating,
     _arranging,
+    _averages,
     _choices,
     _conversions,
     _creation,
+    _cumulative,
     _diagonals,
     _einsum,
     _elementwise,
+    _histograms,
     _indexing,
     _joining,
     _linear_algebra,
@@ -60,12 +70,16 @@ _CHAPTERS = (
     _mask_reductions,
     _nan_reductions,
     _new_arrays,
+    _norms,
     _operators,
+    _order_statistics,
     _padding,
     _picking,
     _ranges,
     _reductions,
+    _searching,
     _selection,
     _shape,
+    _sorting,
     _special_values,
 )

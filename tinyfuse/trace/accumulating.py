@@ -15,7 +15,7 @@ from tinyfuse.trace.known import known_value
 from tinyfuse.trace.masks import Masked
 from tinyfuse.trace.operations import Shape, cast, size_of, traced
 from tinyfuse.trace.outputs import broadcasts
-from tinyfuse.trace.promotion import OPERATIONS, Loop, resolve
+from tinyfuse.trace.promotion import Loop, operations, resolve
 from tinyfuse.trace.tracer import Tracer
 
 # Where the result in a narrow integer depends on the operands in that integer only.
@@ -31,7 +31,7 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *operands: Any) -> None:
         raise errors.ArgumentTypeError("first operand must be array")
     if len(operands) != ufunc.nin - 1:
         raise errors.InvalidArgumentError(f"{ufunc.__name__}.at takes {ufunc.nin - 1} operands")
-    if ufunc not in OPERATIONS or ufunc.nout != 1:
+    if not operations(ufunc) or ufunc.nout != 1:
         raise errors.UnlistedFunctionError(
             f"np.{ufunc.__name__}.at is not supported on traced arrays"
         )
@@ -51,7 +51,7 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *operands: Any) -> None:
         _require_fitting(values, taken.result_shape())
         if ufunc is np.power and size_of(taken.result_shape()):
             require_exponents(values[0], loop)
-        taken.write(OPERATIONS[ufunc][0], cast(values[0], value), dtype)
+        taken.write(operations(ufunc)[0], cast(values[0], value), dtype)
 
 
 METHODS["at"] = at

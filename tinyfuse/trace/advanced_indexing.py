@@ -27,6 +27,7 @@ from tinyfuse.trace.operations import (
     stretch_atom,
     transpose,
 )
+from tinyfuse.trace.position_bounds import position_bound
 from tinyfuse.trace.tracer import Tracer
 
 __all__ = ["get_item", "is_basic", "positions_along", "set_item"]
@@ -202,6 +203,9 @@ def positions_along(positions: Positions, extent: int, checked: bool = True) -> 
             require_in_range(known, positions.axis, extent)
         return _known_positions(values, known, extent)
     index = cast_atom(values._atom, INT64)
+    bound = position_bound(active(), index)
+    if bound is not None and bound <= extent:
+        return index
     if checked:
         # an array of them wraps around, as in numpy; an integer that int64 does not hold does not
         given = values._atom if values.dtype == UINT64 and not values.shape else index

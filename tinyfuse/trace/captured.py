@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from types import CellType
 from typing import Any, Protocol
 
 import numpy as np
 
 from tinyfuse.dtypes import describe
+from tinyfuse.records import dataclass, field
 from tinyfuse.tree import TreeDef, parts_of
 
 # Bytes of an array whose elements are compared at every call, where tracing needs them.
@@ -21,11 +21,13 @@ class Place:
     """Where Python finds a value: a global or closure variable, then items and attributes of it.
 
     path: equal for the same place.
+    holder: what the path begins in: the dictionary or cell of a variable, or an object itself.
     """
 
     name: str
     path: tuple[Hashable, ...]
     look: Callable[[], Any]
+    holder: Any = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +59,21 @@ def global_place(variables: Mapping[str, Any], name: str) -> Place:
         except KeyError:
             raise NameError(f"name {name!r} is not defined") from None
 
-    return Place(name, ("global", id(variables), name), read)
+    return Place(name, ("global", id(variables), name), read, variables)
 
 
 def cell_place(cell: CellType, name: str) -> Place:
-    return Place(name, ("cell", id(cell)), lambda: cell.cell_contents)
+    return Place(name, ("cell", id(cell)), lambda: cell.cell_contents, cell)
 
 
 def item_place(place: Place, key: Any) -> Place:
     path = (*place.path, "item", key)
-    return Place(f"{place.name}_{key}", path, lambda: place.look()[key])
+    return Place(f"{place.name}_{key}", path, lambda: place.look()[key], place.holder)
 
 
 def attribute_place(place: Place, name: str) -> Place:
     path = (*place.path, "attribute", name)
-    return Place(name, path, lambda: getattr(place.look(), name))
+    return Place(name, path, lambda: getattr(place.look(), name), place.holder)
 
 
 def part_place(place: Place, structure: TreeDef, key: Any) -> Place:

@@ -1,4 +1,4 @@
-"""Choices among arrays, positions as numbers, places in sorted arrays."""
+"""Choices among arrays, positions as numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tinyfuse.trace.operations import (
     stretch_atom,
     traced,
 )
-from tinyfuse.trace.picking import as_tracer, in_mode, take
+from tinyfuse.trace.picking import as_tracer, in_mode
 from tinyfuse.trace.promotion import converted_number
 from tinyfuse.trace.selection import promoting, where
 from tinyfuse.trace.tracer import Tracer
@@ -180,40 +180,7 @@ def _true_positions(x: Tracer) -> Tracer:
     return traced(np.flatnonzero(known))
 
 
-# -- places in sorted arrays
-
-
-@listed(np.searchsorted, method="searchsorted")
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tracer:
-    """How many elements come before: each is compared with each."""
-    x, value = as_tracer(a), as_tracer(v)
-    if x.ndim != 1:
-        raise errors.InvalidArgumentError("object too deep for desired array")
-    if side not in ("left", "right"):
-        raise errors.InvalidArgumentError(
-            f"search side must be one of 'left' or 'right' (got '{side}')"
-        )
-    if sorter is not None:
-        x = take(x, sorter)
-    to = np.result_type(x.dtype, value.dtype)
-    x, value = cast(x, to), reshape(cast(value, to), (*value.shape, 1))
-    if side == "left":
-        before = _comes_before(x, value)
-    else:
-        before = apply(np.logical_not, (_comes_before(value, x),))
-    return lying(before.sum(axis=-1), "C", value)
-
-
-def _comes_before(a: Tracer, b: Tracer) -> Tracer:
-    """In the order of np.sort, where NaN comes last."""
-    less = apply(np.less, (a, b))
-    if a.dtype.kind != "f":
-        return less
-    last = apply(
-        np.logical_and, (apply(np.isnan, (b,)), apply(np.logical_not, (apply(np.isnan, (a,)),)))
-    )
-    both: Tracer = apply(np.logical_or, (less, last))
-    return both
+# -- what is refused
 
 
 def _refused(functions: Sequence[Any], remedy: str) -> None:
@@ -223,8 +190,9 @@ def _refused(functions: Sequence[Any], remedy: str) -> None:
 
 
 _refused(
-    (np.sort, np.argsort, np.partition, np.argpartition, np.lexsort, np.median, np.percentile),
-    "call it outside of the traced function, and pass what it gives as an argument",
+    (np.partition, np.argpartition),
+    "numpy leaves open how the parts are ordered: write np.sort or np.argsort, which part at every "
+    "place",
 )
 _refused(
     (np.bincount,),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from tinyfuse.config import compile_log as log
 from tinyfuse.errors import SideEffectError
+from tinyfuse.records import dataclass
 from tinyfuse.trace.captured import (
     Place,
     SameAs,

@@ -115,7 +115,7 @@ _DATA_DEPENDENT: list[tuple[Callable[..., Any], str]] = [
     (np.nonzero, "use np.where(mask, a, b), or np.count_nonzero(mask) for their number"),
     (np.flatnonzero, "use np.where(mask, a, b), or np.count_nonzero(mask) for their number"),
     (np.argwhere, "use np.where(mask, a, b), or np.count_nonzero(mask) for their number"),
-    (np.unique, "call it outside the traced function"),
+    (np.unique, "write x = np.sort(x), and mark what is new by x[1:] != x[:-1]"),
 ]
 for _function, _remedy in _DATA_DEPENDENT:
     _words = f"np.{_function.__name__} has a result whose shape depends on data: {_remedy}"

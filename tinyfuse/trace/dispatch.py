@@ -15,6 +15,7 @@ from tinyfuse.trace.builder import active
 from tinyfuse.trace.eagerly import tried
 from tinyfuse.trace.operation import operate
 from tinyfuse.trace.outputs import write_function_output
+from tinyfuse.trace.promotion import is_special
 from tinyfuse.trace.tracer import Tracer
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -124,6 +125,8 @@ def _refusing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def function_name(function: Any) -> str:
     """`np.linalg.inv`, as a user writes it."""
+    if isinstance(function, np.ufunc) and is_special(function):
+        return f"scipy.special.{function.__name__}"
     module = getattr(function, "__module__", None) or "numpy"
     return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
 

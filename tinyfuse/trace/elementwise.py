@@ -26,7 +26,7 @@ from tinyfuse.trace.operations import (
     type_text,
 )
 from tinyfuse.trace.outputs import write_function_output, write_ufunc_output
-from tinyfuse.trace.promotion import OPERATIONS, Loop, OperandKind, resolve
+from tinyfuse.trace.promotion import Loop, OperandKind, operations, resolve
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
@@ -51,7 +51,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict
         return _with_outputs(ufunc, method, inputs, outs, kwargs)
     if method == "reduce" and ufunc in REDUCTIONS:
         return REDUCTIONS[ufunc](*inputs, **kwargs)
-    if method == "outer" and ufunc in OPERATIONS and len(inputs) == 2:
+    if method == "outer" and operations(ufunc) and len(inputs) == 2:
         return apply(ufunc, _outer_operands(*inputs), **kwargs)
     if method in METHODS:
         return METHODS[method](ufunc, *inputs, **kwargs)
@@ -67,7 +67,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict
     implementation = COMPOSED_UFUNCS.get(ufunc)
     if implementation is not None:
         return implementation(*inputs, **kwargs)
-    if ufunc not in OPERATIONS:
+    if not operations(ufunc):
         raise unlisted(function_name(ufunc))
     return apply(ufunc, inputs, **kwargs)
 
@@ -78,6 +78,9 @@ def _with_outputs(
     if method == "reduce" and ufunc in REDUCTIONS:
         reduced = REDUCTIONS[ufunc](*inputs, out=outs[0], **kwargs)
         return write_function_output(ufunc, f"np.{ufunc.__name__}.reduce", outs[0], reduced)
+    if method == "accumulate":
+        made = METHODS[method](ufunc, *inputs, out=outs[0], **kwargs)
+        return write_function_output(ufunc, f"np.{ufunc.__name__}.accumulate", outs[0], made)
     mask = kwargs.pop("where", True)
     made = call_ufunc(ufunc, method, inputs, kwargs)
     return write_ufunc_output(ufunc, outs, made, kwargs.get("casting", "same_kind"), mask)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tinyfuse import errors
+from tinyfuse.records import dataclass, field
 from tinyfuse.trace.arrays import holds_tracer, joined_array
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.tracer import Tracer

@@ -140,7 +140,8 @@ class Layouts:
                     known[last] = self._found(last)
         return known[atom]
 
-    def _producer(self, atom: Atom) -> Eqn | None:
+    def producer(self, atom: Atom) -> Eqn | None:
+        """The equation that a value comes from; None for inputs and literals."""
         eqns = self._builder.eqns
         if self._seen < len(eqns):
             self._producers.update({eqn.output: eqn for eqn in eqns[self._seen :]})
@@ -152,7 +153,7 @@ class Layouts:
         if atom in self._alike:
             needed: Sequence[Atom] = (self._alike[atom][1].value,)
         else:
-            eqn = self._producer(atom)
+            eqn = self.producer(atom)
             needed = () if eqn is None else _asked_operands(eqn, self._operands(eqn))
         return [x for x in needed if x not in self._known]
 
@@ -163,7 +164,7 @@ class Layouts:
         if atom in self._alike:
             order, origin = self._alike[atom]
             return _of_copy(atom, order, origin, origin.strides(self._known[origin.value]))
-        eqn = self._producer(atom)
+        eqn = self.producer(atom)
         if eqn is not None:
             operands = self._operands(eqn)
             return _of_output(eqn, operands, [self._known.get(each, ()) for each in operands])

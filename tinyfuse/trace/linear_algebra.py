@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import FLOAT64
 from tinyfuse.graph import primitives as p
-from tinyfuse.trace.axes import axis_tuple, normalize_axis_index
+from tinyfuse.trace.axes import normalize_axis_index
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.dispatch import as_method, listed
 from tinyfuse.trace.elementwise import COMPOSED_UFUNCS, apply
@@ -240,68 +239,3 @@ def _tensordot_axes(axes: Any, ndim_a: int, ndim_b: int) -> tuple[list[int], lis
         [normalize_axis_index(at, ndim_a) for at in first],
         [normalize_axis_index(at, ndim_b) for at in second],
     )
-
-
-# -- norms
-
-
-@listed(np.linalg.norm)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002
-    """Of vectors and matrices, but for those that need singular values."""
-    a: Any = traced(x)
-    if a.dtype.kind != "f":
-        a = cast(a, FLOAT64)
-    if axis is None and (ord is None or (ord in ("f", "fro") and a.ndim == 2)):
-        return _norm_of_all(a, keepdims)
-    if axis is None and ord == 2 and a.ndim == 1:
-        return _norm_of_all(a, keepdims)
-    axes = tuple(range(a.ndim)) if axis is None else axis_tuple(axis)
-    if len(axes) == 1:
-        return _norm_of_vectors(a, ord, normalize_axis_index(axes[0], a.ndim), keepdims)
-    if len(axes) != 2:
-        raise errors.InvalidArgumentError("Improper number of dimensions to norm.")
-    rows, columns = [normalize_axis_index(each, a.ndim) for each in axes]
-    if rows == columns:
-        raise errors.InvalidArgumentError("Duplicate axes given.")
-    return _norm_of_matrices(a, ord, rows, columns, keepdims)
-
-
-def _norm_of_all(a: Any, keepdims: bool) -> Any:
-    flat = reshape(a, (a.size,))
-    root: Any = np.sqrt(dot(flat, flat))
-    return reshape(root, (1,) * a.ndim) if keepdims else root
-
-
-def _norm_of_vectors(a: Any, ord: Any, axis: int, keepdims: bool) -> Any:  # noqa: A002
-    if isinstance(ord, str):
-        raise errors.InvalidArgumentError(f"Invalid norm order '{ord}' for vectors")
-    if ord is None or ord == 2:
-        return np.sqrt((a * a).sum(axis, keepdims=keepdims))
-    if ord == np.inf:
-        return abs(a).max(axis, keepdims=keepdims, initial=0)
-    if ord == -np.inf:
-        return abs(a).min(axis, keepdims=keepdims)
-    if ord == 0:
-        return (a != 0).astype(a.dtype).sum(axis, keepdims=keepdims)
-    if ord == 1:
-        return abs(a).sum(axis, keepdims=keepdims)
-    total = (abs(a) ** ord).sum(axis, keepdims=keepdims)
-    return total ** np.reciprocal(ord, dtype=a.dtype)
-
-
-def _norm_of_matrices(a: Any, ord: Any, rows: int, columns: int, keepdims: bool) -> Any:  # noqa: A002
-    if ord in (None, "f", "fro"):
-        return np.sqrt((a * a).sum((rows, columns), keepdims=keepdims))
-    if ord not in (1, -1, np.inf, -np.inf):
-        raise errors.UnsupportedArgumentError(
-            f"np.linalg.norm of matrices of order {ord!r} is not supported: call it outside of the "
-            "traced function, or use the orders 1, -1, inf, -inf or 'fro'"
-        )
-    summed, compared = (rows, columns) if abs(ord) == 1 else (columns, rows)
-    sums = abs(a).sum(summed, keepdims=True)
-    found = (
-        sums.max(compared, keepdims=True, initial=0)
-        if ord > 0
-        else sums.min(compared, keepdims=True)
-    )
-    return found if keepdims else scalar_if_0d(np.squeeze(found, (rows, columns)))

@@ -1,4 +1,4 @@
-"""Differences, areas and averages along an axis; values of broken lines and polynomials."""
+"""Differences and areas along an axis; values of broken lines and polynomials."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.dtypes import FLOAT64
-from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.axes import axis_tuple, normalize_axis_index
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.joining import concatenate_, diff, ravel
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.operations import (
-    broadcast,
     cast,
-    copy,
-    filled,
     fresh,
     lying,
     reshape,
@@ -170,54 +166,6 @@ def _last(rows: Any, step: Any, order: int) -> Any:
         b = -(second + first) / (first * second)
         c = (2.0 * second + first) / (second * (first + second))
     return a * rows[-3:-2] + b * rows[-2:-1] + c * rows[-1:]
-
-
-# -- averages
-
-
-@listed(np.average)
-def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
-) -> Any:
-    """Raises ZeroWeightsError, after the call, where weights sum to zero."""
-    x = as_tracer(a)
-    keepdims = keepdims is not _NOT_GIVEN and bool(keepdims)
-    axes = None if axis is None else axis_tuple(axis)
-    if weights is None:
-        found: Any = x.mean(axes, keepdims=keepdims)
-        total: Any = filled(found.shape, found.dtype.type(x.size / found.size))
-    else:
-        weight = _weights(as_tracer(weights), x, axes)
-        kinds = [x.dtype, weight.dtype, *([FLOAT64] if x.dtype.kind in "biu" else [])]
-        to = np.result_type(*kinds)
-        total = np.sum(weight, axes, to, keepdims=keepdims)
-        check_none(
-            np.equal(total, 0.0)._atom,
-            errors.ZeroWeightsError,
-            "Weights sum to zero, can't be normalized",
-        )
-        product: Any = np.multiply(x, weight, dtype=to)
-        found = product.sum(axes, keepdims=keepdims) / total
-    if not returned:
-        return found
-    return found, total if total.shape == found.shape else copy(broadcast(total, found.shape))
-
-
-def _weights(weights: Tracer, x: Tracer, axes: Sequence[int] | None) -> Tracer:
-    """The weights, beside the elements that they weigh."""
-    if weights.shape == x.shape:
-        return weights
-    if axes is None:
-        raise errors.ArgumentTypeError(
-            "Axis must be specified when shapes of a and weights differ."
-        )
-    along = [normalize_axis_index(axis, x.ndim) for axis in axes]
-    if weights.shape != tuple([x.shape[at] for at in along]):
-        raise errors.ShapeError(
-            "Shape of weights must be consistent with shape of a along specified axis."
-        )
-    turned = transpose(weights, np.argsort(along).tolist())
-    return reshape(turned, tuple([n if at in along else 1 for at, n in enumerate(x.shape)]))
 
 
 # -- broken lines and polynomials

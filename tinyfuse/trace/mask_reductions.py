@@ -9,10 +9,11 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL
-from tinyfuse.trace import reductions
+from tinyfuse.trace import averages, reductions
 from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.axes import reduced_axes
 from tinyfuse.trace.builder import active
+from tinyfuse.trace.dispatch import FUNCTIONS as LISTED
 from tinyfuse.trace.masking import selected
 from tinyfuse.trace.masks import FUNCTIONS, Masked
 from tinyfuse.trace.operation import operate
@@ -41,9 +42,8 @@ def _reduced(x: Masked, axis: Any, keepdims: Any, compute: Reduction) -> Any:
     return reshape(total, (*shape[: x._at], 1, *shape[x._at + x._taken :]))
 
 
-def _by_numpy(name: str, *functions: Callable[..., Any]) -> None:
+def _by_numpy(whole_reduction: Callable[..., Any], *functions: Callable[..., Any]) -> None:
     """A function that numpy has with `where=`, and the method of that name."""
-    whole_reduction = getattr(reductions, name)
 
     def run(a: Masked, axis: Any = None, *args: Any, keepdims: Any = False, **options: Any) -> Any:
         def compute(axes: tuple[int, ...], kept: bool, where: Any) -> Tracer:
@@ -54,7 +54,7 @@ def _by_numpy(name: str, *functions: Callable[..., Any]) -> None:
 
         return _reduced(a, axis, keepdims, compute)
 
-    _register(name.rstrip("_"), run, *functions)
+    _register(functions[0].__name__, run, *functions)
 
 
 def _register(name: str, run: Callable[..., Any], *functions: Callable[..., Any]) -> None:
@@ -71,7 +71,7 @@ def _register(name: str, run: Callable[..., Any], *functions: Callable[..., Any]
 def _truth(name: str, function: Callable[..., Any]) -> None:
     def run(a: Masked, axis: Any = None, *args: Any, keepdims: Any = False) -> Any:
         def compute(axes: tuple[int, ...], kept: bool, where: Any) -> Tracer:
-            return reductions._truth(name, a._whole, axes, kept, where)
+            return reductions.truth(name, a._whole, axes, kept, where)
 
         return _reduced(a, axis, keepdims, compute)
 
@@ -90,7 +90,7 @@ def _extreme(name: str, ufunc: np.ufunc, *functions: Callable[..., Any]) -> None
             if where is not True and initial is np._NoValue:
                 _require_some(a, ufunc)
             whole = selected(name, a._whole, where)
-            return reductions._extreme(name, ufunc, whole, axes, kept, initial)
+            return reductions.extreme(name, ufunc, whole, axes, kept, initial)
 
         return _reduced(a, axis, keepdims, compute)
 
@@ -109,11 +109,11 @@ def _require_some(x: Masked, ufunc: np.ufunc) -> None:
     )
 
 
-_by_numpy("sum_", np.sum)
-_by_numpy("prod", np.prod)
-_by_numpy("mean", np.mean)
-_by_numpy("var", np.var)
-_by_numpy("std", np.std)
+_by_numpy(reductions.sum_, np.sum)
+_by_numpy(reductions.prod, np.prod)
+_by_numpy(averages.mean, np.mean)
+_by_numpy(averages.var, np.var)
+_by_numpy(averages.std, np.std)
 _truth("any", np.any)
 _truth("all", np.all)
 _extreme("max", np.maximum, np.max, np.amax)
@@ -130,3 +130,19 @@ def _count(a: Masked, axis: Any = None, *, keepdims: Any = False) -> Any:
 
 
 FUNCTIONS[np.count_nonzero] = _count
+
+
+def _without_nan(function: Callable[..., Any]) -> None:
+    """A function of numpy's that leaves out NaN too, and has `where=`."""
+
+    def run(a: Masked, axis: Any = None, *args: Any, keepdims: Any = False, **options: Any) -> Any:
+        def compute(axes: tuple[int, ...], kept: bool, where: Any) -> Any:
+            return LISTED[function](a._whole, axes, *args, keepdims=kept, where=where, **options)
+
+        return _reduced(a, axis, keepdims, compute)
+
+    FUNCTIONS[function] = run
+
+
+for _function in (np.nansum, np.nanprod, np.nanmean, np.nanvar, np.nanstd):
+    _without_nan(_function)

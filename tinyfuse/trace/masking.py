@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import INT64
+from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal
-from tinyfuse.graph.numerics import start_value
+from tinyfuse.graph.reduce_ops import REDUCE_OPS
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.elementwise import apply
-from tinyfuse.trace.operations import Shape, cast, reduce, shape_text, stretch_atom, to_bool, traced
+from tinyfuse.trace.operations import Shape, cast, reduce, shape_text, stretch_atom, traced
 from tinyfuse.trace.tracer import Tracer
+from tinyfuse.trace.weak import TracedFloat
 
 _NOT_GIVEN: Any = np._NoValue
 
@@ -36,7 +37,11 @@ def has_mask(where: Any) -> bool:
 
 def fitting_mask(where: Any, shape: Shape) -> Tracer:
     """The argument `where=` of a reduction over an array of this shape."""
-    mask = to_bool(traced(where))
+    mask = traced(where)
+    if mask.dtype != BOOL:
+        raise errors.DtypeError(
+            f"Cannot cast array data from {mask.dtype!r} to {BOOL!r} according to the rule 'safe'"
+        )
     if mask.ndim > len(shape):
         raise errors.ShapeError(
             "input operand has more dimensions than allowed by the axis remapping"
@@ -54,7 +59,7 @@ def selected(op: str, x: Tracer, where: Any) -> Tracer:
     """x with what a reduction starts from in place of the elements that `where` leaves out."""
     if not has_mask(where):
         return x
-    mask, neutral = fitting_mask(where, x.shape), Literal(start_value(op, x.dtype))
+    mask, neutral = fitting_mask(where, x.shape), Literal(REDUCE_OPS[op].start(x.dtype))
     return Tracer(active(), select_atom(mask._atom, x._atom, neutral, x.shape))
 
 
@@ -67,14 +72,34 @@ def counted(where: Any, shape: Shape, axes: Sequence[int], keepdims: bool) -> Tr
     return reduce("sum", whole, axes, INT64, keepdims) if axes else cast(whole, INT64)
 
 
+def without_identity(ufunc: np.ufunc) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
+        f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a where "
+        "mask one has to specify 'initial'"
+    )
+
+
+def require_start(ufunc: np.ufunc, where: Any, initial: Any) -> None:
+    """`initial=None` takes away what sums and products start from; all may then be masked."""
+    if initial is None and has_mask(where):
+        raise without_identity(ufunc)
+
+
 def from_start(ufunc: np.ufunc, total: Tracer, initial: Any) -> Tracer:
     """A reduction together with its `initial=`, which has the dtype of the result."""
     if not is_given(initial):
         return total
-    start: Any = initial
-    if type(initial) in (int, float, bool):
-        start = np.full((), initial, total.dtype)[()]
-    elif np.ndim(start):
-        raise errors.InvalidArgumentError("setting an array element with a sequence.")
-    combined: Tracer = apply(ufunc, (cast(traced(start), total.dtype), total))
+    combined: Tracer = apply(ufunc, (start_of(initial, total.dtype), total))
     return combined
+
+
+def start_of(initial: Any, dtype: np.dtype) -> Tracer:
+    """The argument `initial=` in the dtype of a reduction. Raises what numpy raises."""
+    if type(initial) in (Tracer, TracedFloat):
+        start = traced(initial)
+        if start.ndim:
+            raise errors.InvalidArgumentError("setting an array element with a sequence.")
+        return cast(start, dtype)
+    real = np.zeros((), dtype)
+    real[()] = initial
+    return traced(real[()])

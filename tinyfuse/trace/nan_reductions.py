@@ -1,4 +1,4 @@
-"""Reductions that skip NaN: the steps of numpy's own functions."""
+"""Reductions that leave out NaN: the steps of numpy's own functions, without their warnings."""
 
 from __future__ import annotations
 
@@ -8,90 +8,119 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import INT64
+from tinyfuse.dtypes import BOOL, INT64
+from tinyfuse.graph.ir import Literal
+from tinyfuse.trace import averages, reductions
 from tinyfuse.trace.advanced_indexing import check_none
+from tinyfuse.trace.averages import degrees_lost, divided_by_count, root_of
+from tinyfuse.trace.axes import reduced_axes
+from tinyfuse.trace.builder import active
 from tinyfuse.trace.dispatch import listed
-from tinyfuse.trace.masking import is_given
-from tinyfuse.trace.operations import cast
-from tinyfuse.trace.picking import as_tracer
-from tinyfuse.trace.reductions import divided_by_count
+from tinyfuse.trace.elementwise import apply
+from tinyfuse.trace.masking import is_given, select_atom, selected
+from tinyfuse.trace.operations import cast, elementwise, reduce, traced
+from tinyfuse.trace.reductions import accumulate, extreme, keeps, position
 from tinyfuse.trace.tracer import Tracer
 
 _NOT_GIVEN: Any = np._NoValue
 
 
-def _replaced(x: Tracer, value: float) -> Tracer:
-    return np.where(np.isnan(x), x.dtype.type(value), x)  # type: ignore[return-value]
+def _is_nan(x: Tracer) -> Tracer:
+    return elementwise("isnan", x)
 
 
-def _skipping(function: Callable[..., Any], plain: Callable[..., Any], value: float) -> None:
-    """What changes nothing takes the place of NaN."""
+def _chosen(mask: Tracer, value: Any, x: Tracer) -> Tracer:
+    """A value of x's dtype where a mask is true."""
+    literal = Literal(x.dtype.type(value))
+    atom = select_atom(mask._atom, literal, x._atom, x.shape)
+    return Tracer(active(), atom, x._scalar)
 
+
+def _without_nan(x: Tracer, value: Any) -> Tracer:
+    """A value in place of each NaN; integers have none."""
+    return _chosen(_is_nan(x), value, x) if x.dtype.kind == "f" else x
+
+
+def _given(where: Any) -> Any:
+    return True if where is _NOT_GIVEN else where
+
+
+# -- sums, products, extremes
+
+
+def _listed_sum(function: Callable[..., Any], compute: Callable[..., Tracer], value: int) -> None:
     @listed(function)
     def run(
         a: Any,
         axis: Any = None,
         dtype: Any = None,
         out: Any = None,
-        keepdims: Any = False,
+        keepdims: Any = _NOT_GIVEN,
         initial: Any = _NOT_GIVEN,
-        where: Any = True,
-    ) -> Any:
-        x = as_tracer(a)
-        some = _replaced(x, value) if x.dtype.kind == "f" else x
-        return plain(some, axis, dtype, keepdims=keepdims, initial=initial, where=where)
+        where: Any = _NOT_GIVEN,
+    ) -> Tracer:
+        x = _without_nan(traced(a), value)
+        return compute(x, axis, dtype, out, keepdims, initial, _given(where))
 
 
-_skipping(np.nansum, np.sum, 0)
-_skipping(np.nanprod, np.prod, 1)
+_listed_sum(np.nansum, reductions.sum_, 0)
+_listed_sum(np.nanprod, reductions.prod, 1)
 
 
-def _extreme(function: Callable[..., Any], plain: Callable[..., Any], value: float) -> None:
+def _listed_extreme(function: Callable[..., Any], op: str, ufunc: np.ufunc) -> None:
     @listed(function)
     def run(
         a: Any,
         axis: Any = None,
         out: Any = None,
-        keepdims: Any = False,
+        keepdims: Any = _NOT_GIVEN,
         initial: Any = _NOT_GIVEN,
-        where: Any = True,
-    ) -> Any:
-        x = as_tracer(a)
-        if x.dtype.kind != "f":
-            return plain(x, axis, keepdims=keepdims, initial=initial, where=where)
-        some = _replaced(x, value)
-        found = plain(some, axis, keepdims=keepdims, initial=initial, where=where)
-        if is_given(initial):
-            return found
-        return _or_nan(np.all(np.isnan(x), axis, keepdims=keepdims), found)
+        where: Any = _NOT_GIVEN,
+    ) -> Tracer:
+        return extreme(op, ufunc, traced(a), axis, keepdims, initial, _given(where), out)
 
 
-_extreme(np.nanmax, np.max, -np.inf)
-_extreme(np.nanmin, np.min, np.inf)
+_listed_extreme(np.nanmax, "fmax", np.fmax)
+_listed_extreme(np.nanmin, "fmin", np.fmin)
 
 
-def _or_nan(is_nan: Any, found: Any) -> Any:
-    chosen: Any = np.where(is_nan, found.dtype.type(np.nan), found)
-    chosen._scalar = found._scalar
-    return chosen
-
-
-def _position(function: Callable[..., Any], plain: Callable[..., Any], value: float) -> None:
+def _listed_position(function: Callable[..., Any], op: str, value: float) -> None:
     @listed(function)
-    def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-        x = as_tracer(a)
+    def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NOT_GIVEN) -> Tracer:
+        x = traced(a)
         if x.dtype.kind == "f" and x.size:
-            nothing: Any = np.all(np.isnan(x), axis)
-            check_none(nothing._atom, errors.InvalidArgumentError, "All-NaN slice encountered")
-            x = _replaced(x, value)
-        return plain(x, axis, keepdims=keepdims)
+            _require_numbers(x, axis)
+        return position(op, _without_nan(x, value), axis, keeps(keepdims))
 
 
-_position(np.nanargmax, np.argmax, -np.inf)
-_position(np.nanargmin, np.argmin, np.inf)
+def _require_numbers(x: Tracer, axis: Any) -> None:
+    """At run time: no slice is all NaN."""
+    axes = reduced_axes(axis, x.ndim)
+    nothing = _is_nan(x)
+    if axes:
+        nothing = reduce("all", nothing, axes, BOOL)
+    words = "All-NaN slice encountered"
+    check_none(nothing._atom, errors.InvalidArgumentError, words)  # type: ignore[arg-type]
+
+
+_listed_position(np.nanargmax, "argmax", -np.inf)
+_listed_position(np.nanargmin, "argmin", np.inf)
 
 
 # -- averages
+
+
+def _require_inexact(dtype: Any, out: Any) -> None:
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        raise errors.ArgumentTypeError("If a is inexact, then dtype must be inexact")
+    if type(out) is Tracer and out.dtype.kind != "f":
+        raise errors.ArgumentTypeError("If a is inexact, then out must be inexact")
+
+
+def _numbers(nan: Tracer, axis: Any, keepdims: Any, where: Any) -> Tracer:
+    """How many elements are no NaN, along axes."""
+    there = selected("sum", elementwise("logical_not", nan), where)
+    return accumulate("sum", there, axis, INT64, keepdims)
 
 
 @listed(np.nanmean)
@@ -100,22 +129,22 @@ def nanmean(
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
-    keepdims: Any = False,
+    keepdims: Any = _NOT_GIVEN,
     *,
-    where: Any = True,
-) -> Any:
-    x = as_tracer(a)
+    where: Any = _NOT_GIVEN,
+) -> Tracer:
+    x, where = traced(a), _given(where)
     if x.dtype.kind != "f":
-        return np.mean(x, axis, dtype, keepdims=keepdims, where=where)
-    _require_floats(dtype)
-    count = np.sum(~np.isnan(x), axis, INT64, keepdims=keepdims, where=where)
-    total: Any = np.sum(_replaced(x, 0), axis, dtype, keepdims=keepdims, where=where)
+        return averages.mean(x, axis, dtype, out, keepdims, where=where)
+    _require_inexact(dtype, out)
+    count = _numbers(_is_nan(x), axis, keepdims, where)
+    total = _total(_without_nan(x, 0), axis, dtype, out, keepdims, where)
     return divided_by_count(total, count)
 
 
-def _require_floats(dtype: Any) -> None:
-    if dtype is not None and np.dtype(dtype).kind != "f":
-        raise errors.ArgumentTypeError("If a is inexact, then dtype must be inexact")
+def _total(x: Tracer, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Tracer:
+    total = accumulate("sum", selected("sum", x, where), axis, dtype, keepdims, out)
+    return cast(total, out.dtype) if type(out) is Tracer else total
 
 
 @listed(np.nanvar)
@@ -125,32 +154,39 @@ def nanvar(
     dtype: Any = None,
     out: Any = None,
     ddof: Any = 0,
-    keepdims: Any = False,
+    keepdims: Any = _NOT_GIVEN,
     *,
-    where: Any = True,
+    where: Any = _NOT_GIVEN,
     mean: Any = _NOT_GIVEN,
     correction: Any = _NOT_GIVEN,
-) -> Any:
-    x = as_tracer(a)
-    ddof = ddof if correction is _NOT_GIVEN else correction
+) -> Tracer:
+    x, where = traced(a), _given(where)
     if x.dtype.kind != "f":
-        return np.var(x, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
-    _require_floats(dtype)
-    some, is_number = _replaced(x, 0), ~np.isnan(x)
-    if mean is _NOT_GIVEN:
-        count = np.sum(is_number, axis, INT64, keepdims=True, where=where)
-        total: Any = np.sum(some, axis, dtype, keepdims=True, where=where)
-        mean = divided_by_count(total, count)
-    deviation = cast(np.subtract(some, mean), x.dtype)
-    squared = np.square(np.where(is_number, deviation, x.dtype.type(0)))
-    freedom = np.sum(is_number, axis, INT64, keepdims=keepdims, where=where) - ddof
-    summed: Any = np.sum(squared, axis, dtype, keepdims=keepdims, where=where)
-    return _or_nan(freedom <= 0, divided_by_count(summed, freedom))
+        options = {"where": where, "mean": mean, "correction": correction}
+        return averages.var(x, axis, dtype, out, ddof, keepdims, **options)
+    _require_inexact(dtype, out)
+    ddof = degrees_lost(ddof, correction)
+    nan = _is_nan(x)
+    if not is_given(mean):
+        total = _total(_without_nan(x, 0), axis, dtype, None, True, where)
+        mean = divided_by_count(total, _numbers(nan, axis, True, where))
+    squared = _squared_deviation(x, mean, nan, where)
+    total = _total(squared, axis, dtype, out, keepdims, where)
+    freedom = apply(np.subtract, (_numbers(nan, axis, keepdims, where), ddof))
+    variance = divided_by_count(total, freedom)
+    return _chosen(apply(np.less_equal, (freedom, 0)), np.nan, variance)
+
+
+def _squared_deviation(x: Tracer, mean: Any, nan: Tracer, where: Any) -> Tracer:
+    """In the dtype of x; 0 where it is NaN."""
+    difference = cast(apply(np.subtract, (_without_nan(x, 0), mean)), x.dtype)
+    deviation = _chosen(nan, 0, difference)
+    return apply(np.multiply, (deviation, deviation))
 
 
 @listed(np.nanstd)
 def nanstd(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, **options: Any
-) -> Any:
+) -> Tracer:
     """`nanvar` and its arguments, and the square root."""
-    return np.sqrt(nanvar(a, axis, dtype, None, ddof, **options))
+    return root_of(nanvar(a, axis, dtype, out, ddof, **options), out)

@@ -149,6 +149,8 @@ def mask_atom(mask: Any, shape: Shape) -> Atom:
 _CASTING: dict[Any, Any] = {
     **dict.fromkeys((np.clip, np.concatenate, np.stack), "same_kind"),
     **dict.fromkeys((np.sum, np.prod, np.max, np.min, np.any, np.all), "unsafe"),
+    **dict.fromkeys((np.cumsum, np.cumprod, np.nancumsum, np.nancumprod), "unsafe"),
+    **dict.fromkeys((np.nansum, np.nanprod, np.nanmax, np.nanmin), "unsafe"),
 }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 from tinyfuse.dtypes import FLOAT32, is_supported
 from tinyfuse.errors import UnsupportedDtypeError
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS
+from tinyfuse.records import dataclass
 
 # A dtype, or the type of a Python number, which gives way to the dtypes of arrays.
 OperandKind = np.dtype | type
@@ -24,6 +26,19 @@ OPERATIONS: dict[np.ufunc, tuple[str, ...]] = {
     np.modf: ("modf_fraction", "modf_integral"),
     np.frexp: ("frexp_mantissa", "frexp_exponent"),
 }
+
+
+def operations(ufunc: np.ufunc) -> tuple[str, ...]:
+    """The scalar operation of each output of a ufunc of numpy or scipy.special, () if unknown."""
+    known = OPERATIONS.get(ufunc, ())
+    if not known and ufunc.__name__ in SPECIAL_FUNCTIONS and is_special(ufunc):
+        return (ufunc.__name__,)
+    return known
+
+
+def is_special(ufunc: np.ufunc) -> bool:
+    """Whether it is scipy.special's: whoever has it has imported scipy, which may not be there."""
+    return getattr(sys.modules.get("scipy.special"), ufunc.__name__, None) is ufunc
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +73,7 @@ def resolve(
     for candidate in found:
         if not is_supported(candidate):
             raise UnsupportedDtypeError(_unsupported(ufunc, kinds, candidate))
-    params = tuple([{"op": name} for name in OPERATIONS.get(ufunc, ())])
+    params = tuple([{"op": name} for name in operations(ufunc)])
     return Loop(found[: ufunc.nin], found[ufunc.nin :], params)
 
 

@@ -90,7 +90,7 @@ def _methods(value: Any) -> Iterator[tuple[str, Any, Place]]:
     for cls in value.__mro__:
         if not is_users(cls.__module__, ""):
             continue
-        root = Place(cls.__name__, ("class", id(cls)), functools.partial(lambda cls: cls, cls))
+        root = Place(cls.__name__, ("class", id(cls)), functools.partial(lambda cls: cls, cls), cls)
         for name, part in vars(cls).items():
             place = attribute_place(root, name)
             for each in _unwrapped(part):

@@ -8,11 +8,20 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64, INT64
+from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.trace.axes import normalize_axis_index, reduced_axes
+from tinyfuse.trace.creation import supported_dtype
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import REDUCTIONS, apply
-from tinyfuse.trace.masking import counted, from_start, has_mask, is_given, selected
+from tinyfuse.trace.masking import (
+    from_start,
+    has_mask,
+    is_given,
+    require_start,
+    selected,
+    start_of,
+    without_identity,
+)
 from tinyfuse.trace.operations import (
     cast,
     copy,
@@ -20,7 +29,6 @@ from tinyfuse.trace.operations import (
     insert_axes,
     reduce,
     reshape,
-    size_of,
     traced,
     type_text,
 )
@@ -29,27 +37,30 @@ from tinyfuse.trace.tracer import Tracer
 _NOT_GIVEN: Any = np._NoValue
 
 
-def _keepdims(keepdims: Any) -> bool:
+def keeps(keepdims: Any) -> bool:
+    """Whether reduced axes stay, with one element."""
     return keepdims is not _NOT_GIVEN and bool(keepdims)
 
 
 # -- sum and prod
 
 
-def _accumulate(
-    op: str, x: Tracer, axis: Any, dtype: Any, keepdims: Any, out: Any = None
-) -> Tracer:
+_SUMS = {"sum": np.add, "prod": np.multiply}
+
+
+def accumulate(op: str, x: Tracer, axis: Any, dtype: Any, keepdims: Any, out: Any = None) -> Tracer:
+    """A sum or product, in the dtype asked for or in that which numpy takes."""
     axes = reduced_axes(axis, x.ndim)
     if dtype is None and type(out) is Tracer:
-        to = _output_dtype(op, x.dtype, out.dtype)
+        to = _output_dtype(_SUMS[op], x.dtype, out.dtype)
     else:
-        to = _sum_dtype(x.dtype) if dtype is None else np.dtype(dtype)
+        to = _sum_dtype(x.dtype) if dtype is None else supported_dtype(dtype)
     if not axes:
         x = cast(x, to)
         if op == "sum" and to.kind == "f":  # sums start at +0, so that -0 becomes +0
             x = apply(np.add, (x, to.type(0)))
         return _over_no_axes(x)
-    return reduce(op, x, axes, to, _keepdims(keepdims))
+    return reduce(op, x, axes, to, keeps(keepdims))
 
 
 def _over_no_axes(x: Tracer) -> Tracer:
@@ -64,9 +75,8 @@ def _sum_dtype(dtype: np.dtype) -> np.dtype:
     return np.add.reduce(np.zeros(0, dtype)).dtype
 
 
-def _output_dtype(op: str, dtype: np.dtype, out: np.dtype) -> np.dtype:
-    """numpy adds up in the dtype that the array given as `out=` asks for."""
-    ufunc = np.add if op == "sum" else np.multiply
+def _output_dtype(ufunc: np.ufunc, dtype: np.dtype, out: np.dtype) -> np.dtype:
+    """numpy reduces in the dtype that the array given as `out=` asks for."""
     return ufunc.resolve_dtypes((out, dtype, None), casting="unsafe", reduction=True)[1]
 
 
@@ -81,7 +91,8 @@ def sum_(
     where: Any = True,
 ) -> Tracer:
     x = selected("sum", traced(a), where)
-    return from_start(np.add, _accumulate("sum", x, axis, dtype, keepdims, out), initial)
+    require_start(np.add, where, initial)
+    return from_start(np.add, accumulate("sum", x, axis, dtype, keepdims, out), initial)
 
 
 @listed(np.prod, method="prod")
@@ -95,18 +106,19 @@ def prod(
     where: Any = True,
 ) -> Tracer:
     x = selected("prod", traced(a), where)
-    return from_start(np.multiply, _accumulate("prod", x, axis, dtype, keepdims, out), initial)
+    require_start(np.multiply, where, initial)
+    return from_start(np.multiply, accumulate("prod", x, axis, dtype, keepdims, out), initial)
 
 
 @listed(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Tracer:
-    return _accumulate("sum", cast(traced(a), BOOL), axis, INT64, keepdims)
+    return accumulate("sum", cast(traced(a), BOOL), axis, INT64, keepdims)
 
 
 # -- max and min
 
 
-def _extreme(
+def extreme(
     op: str,
     ufunc: np.ufunc,
     x: Tracer,
@@ -114,16 +126,16 @@ def _extreme(
     keepdims: Any,
     initial: Any = _NOT_GIVEN,
     where: Any = True,
+    out: Any = None,
 ) -> Tracer:
     axes = reduced_axes(axis, x.ndim)
-    if has_mask(where) and not is_given(initial):
-        raise errors.InvalidArgumentError(
-            f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a where "
-            "mask one has to specify 'initial'"
-        )
+    if type(out) is Tracer:
+        x = cast(x, _extreme_dtype(ufunc, x.dtype, out.dtype))
     x = selected(op, x, where)
+    if has_mask(where) and not is_given(initial):
+        raise without_identity(ufunc)
     if is_given(initial):
-        return _with_initial(op, ufunc, x, axes, _keepdims(keepdims), initial)
+        return _with_initial(op, ufunc, x, axes, keeps(keepdims), initial)
     if not axes:
         return _over_no_axes(x)
     if not all(x.shape[at] for at in axes):
@@ -131,15 +143,24 @@ def _extreme(
             f"zero-size array to reduction operation {ufunc.__name__} which has no identity: "
             f"{type_text(x)}"
         )
-    return reduce(op, x, axes, x.dtype, _keepdims(keepdims))
+    return reduce(op, x, axes, x.dtype, keeps(keepdims))
+
+
+def _extreme_dtype(ufunc: np.ufunc, dtype: np.dtype, out: np.dtype) -> np.dtype:
+    """The dtype that elements are compared in, which the array given as `out=` must have."""
+    compared = _output_dtype(ufunc, dtype, out)
+    if compared != out:
+        raise errors.UnsupportedArgumentError(
+            f"np.{ufunc.__name__}.reduce(..., out=) of {out}, where numpy compares {compared} and "
+            f"converts elements on the way, is not supported: pass an array of {compared}"
+        )
+    return compared
 
 
 def _with_initial(
     op: str, ufunc: np.ufunc, x: Tracer, axes: tuple[int, ...], keepdims: bool, initial: Any
 ) -> Tracer:
-    if type(initial) in (int, float, bool):
-        initial = np.full((), initial, x.dtype)[()]
-    start = cast(traced(initial), x.dtype)
+    start = start_of(initial, x.dtype)
     if all(x.shape[at] for at in axes):
         reduced = reduce(op, x, axes, x.dtype, keepdims) if axes else x
         return apply(ufunc, (reduced, start))
@@ -151,7 +172,7 @@ def _with_initial(
 
 def _listed_extreme(op: str, ufunc: np.ufunc, *functions: Callable[..., Any]) -> None:
     @listed(*functions, method=op)
-    def extreme(
+    def run(
         a: Any,
         axis: Any = None,
         out: Any = None,
@@ -159,7 +180,7 @@ def _listed_extreme(op: str, ufunc: np.ufunc, *functions: Callable[..., Any]) ->
         initial: Any = _NOT_GIVEN,
         where: Any = True,
     ) -> Tracer:
-        return _extreme(op, ufunc, traced(a), axis, keepdims, initial, where)
+        return extreme(op, ufunc, traced(a), axis, keepdims, initial, where, out)
 
 
 _listed_extreme("max", np.maximum, np.max, np.amax)
@@ -169,27 +190,27 @@ _listed_extreme("min", np.minimum, np.min, np.amin)
 @listed(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Tracer:
     x = traced(a)
-    highest = _extreme("max", np.maximum, x, axis, keepdims)
-    return apply(np.subtract, (highest, _extreme("min", np.minimum, x, axis, keepdims)))
+    highest = extreme("max", np.maximum, x, axis, keepdims)
+    return apply(np.subtract, (highest, extreme("min", np.minimum, x, axis, keepdims)))
 
 
 # -- any and all
 
 
-def _truth(op: str, x: Tracer, axis: Any, keepdims: Any, where: Any = True) -> Tracer:
+def truth(op: str, x: Tracer, axis: Any, keepdims: Any, where: Any = True) -> Tracer:
     axes = reduced_axes(axis, x.ndim)
     x = selected(op, cast(x, BOOL), where)
     if not axes:
         return _over_no_axes(x)
-    return reduce(op, x, axes, BOOL, _keepdims(keepdims))
+    return reduce(op, x, axes, BOOL, keeps(keepdims))
 
 
 def _listed_truth(op: str, function: Callable[..., Any]) -> None:
     @listed(function, method=op)
-    def truth(
+    def run(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
     ) -> Tracer:
-        return _truth(op, traced(a), axis, keepdims, where)
+        return truth(op, traced(a), axis, keepdims, where)
 
 
 _listed_truth("any", np.any)
@@ -201,12 +222,12 @@ _listed_truth("all", np.all)
 
 def _listed_position(op: str, function: Callable[..., Any]) -> None:
     @listed(function, method=op)
-    def position(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Tracer:
-        x = traced(a)
-        return _position(op, x, axis, _keepdims(keepdims))
+    def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Tracer:
+        return position(op, traced(a), axis, keeps(keepdims))
 
 
-def _position(op: str, x: Tracer, axis: Any, keepdims: bool) -> Tracer:
+def position(op: str, x: Tracer, axis: Any, keepdims: bool) -> Tracer:
+    """Where the extreme element stands; along all axes, its place in the flattened array."""
     flat = x if axis is not None and x.ndim else reshape(x, (x.size,))
     at = 0 if axis is None else normalize_axis_index(axis, flat.ndim)
     if flat.shape[at] == 0:
@@ -220,100 +241,6 @@ def _position(op: str, x: Tracer, axis: Any, keepdims: bool) -> Tracer:
 
 _listed_position("argmax", np.argmax)
 _listed_position("argmin", np.argmin)
-
-
-# -- mean, var, std: the steps of numpy's own functions
-
-
-def divided_by_count(total: Tracer, count: Any) -> Tracer:
-    """`total / count`, computed in numpy's dtype and brought back to the dtype of the total.
-
-    numpy divides float32 by an integer in float64 and rounds twice. Where float32 holds the count,
-    dividing in float32 gives the same bits.
-    """
-    scalar = total._scalar
-    if total.dtype == FLOAT32 and type(count) is not Tracer and np.float32(count) == count:
-        count = np.float32(count)
-    quotient = cast(apply(np.divide, (total, count)), total.dtype)
-    quotient._scalar = scalar
-    return quotient
-
-
-def _count(x: Tracer, axis: Any, where: Any = True, keepdims: Any = False) -> Any:
-    """How many elements are averaged. numpy has no axis 0 of scalars here, unlike in sums."""
-    if axis is not None and not isinstance(axis, tuple):
-        normalize_axis_index(axis, x.ndim)
-    axes = reduced_axes(axis, x.ndim)
-    if has_mask(where):
-        return counted(where, x.shape, axes, _keepdims(keepdims))
-    return np.int64(size_of(tuple([x.shape[at] for at in axes])))
-
-
-@listed(np.mean, method="mean")
-def mean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-) -> Tracer:
-    x = traced(a)
-    if dtype is None and x.dtype.kind in "biu":
-        dtype = FLOAT64
-    total = _accumulate("sum", selected("sum", x, where), axis, dtype, keepdims, out)
-    if type(out) is Tracer:
-        total = cast(total, out.dtype)  # where numpy keeps the sum
-    return divided_by_count(total, _count(x, axis, where, keepdims))
-
-
-@listed(np.var, method="var")
-def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = _NOT_GIVEN,
-    correction: Any = _NOT_GIVEN,
-) -> Tracer:
-    if correction is not _NOT_GIVEN:
-        ddof = correction
-    x = traced(a)
-    if dtype is None and x.dtype.kind in "biu":
-        dtype = FLOAT64
-    if not is_given(mean):
-        total = _accumulate("sum", selected("sum", x, where), axis, dtype, True)
-        mean = divided_by_count(total, _count(x, axis, where, True))
-    deviation = apply(np.subtract, (x, mean))
-    if x.dtype == BOOL:
-        squared = apply(np.multiply, (deviation, deviation))
-    else:
-        squared = apply(np.square, (deviation,))
-    total = _accumulate("sum", selected("sum", squared, where), axis, dtype, keepdims)
-    freedom = _count(x, axis, where, keepdims) - ddof
-    return divided_by_count(total, np.maximum(freedom, 0))
-
-
-@listed(np.std, method="std")
-def std(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, **options: Any
-) -> Tracer:
-    """`var` and its arguments, and the square root."""
-    variance = var(a, axis, dtype, None, ddof, **options)
-    root = apply(np.sqrt, (variance,))
-    if not variance._scalar and not np.can_cast(root.dtype, variance.dtype, "same_kind"):
-        raise errors.DtypeError(
-            f"Cannot cast ufunc 'sqrt' output from {root.dtype!r} to {variance.dtype!r} with "
-            "casting rule 'same_kind'"
-        )
-    deviation = cast(root, variance.dtype)
-    deviation._scalar = variance._scalar
-    return deviation
 
 
 # -- ufunc.reduce
@@ -332,8 +259,9 @@ def _ufunc_reduce(ufunc: np.ufunc, op: str, compute: Steps) -> None:
         where: Any = True,
     ) -> Tracer:
         x = traced(array)
+        require_start(ufunc, where, initial)
         if dtype is None and type(out) is Tracer and op in ("sum", "prod"):
-            dtype = _output_dtype(op, x.dtype, out.dtype)
+            dtype = _output_dtype(ufunc, x.dtype, out.dtype)
         name = f"np.{ufunc.__name__}.reduce"
         total = compute(name, selected(op, x, where), axis, dtype, keepdims)
         return from_start(ufunc, total, initial)
@@ -352,8 +280,9 @@ def _extreme_reduce(ufunc: np.ufunc, op: str) -> None:
         where: Any = True,
     ) -> Tracer:
         x = traced(array)
-        _without_dtype(f"np.{ufunc.__name__}.reduce", dtype, x.dtype)
-        return _extreme(op, ufunc, x, axis, keepdims, initial, where)
+        if dtype is not None:
+            x, out = cast(x, supported_dtype(dtype)), None
+        return extreme(op, ufunc, x, axis, keepdims, initial, where, out)
 
     REDUCTIONS[ufunc] = run
 
@@ -366,7 +295,7 @@ def _without_dtype(name: str, dtype: Any, own: np.dtype) -> None:
 
 
 def _reduce_by(op: str) -> Steps:
-    return lambda name, x, axis, dtype, keepdims: _accumulate(op, x, axis, dtype, keepdims)
+    return lambda name, x, axis, dtype, keepdims: accumulate(op, x, axis, dtype, keepdims)
 
 
 def _reduce_truth(op: str, of_bool_only: bool = False) -> Steps:
@@ -376,7 +305,7 @@ def _reduce_truth(op: str, of_bool_only: bool = False) -> Steps:
             raise errors.UnlistedFunctionError(
                 f"{name} of {x.dtype} is not supported, only of bool"
             )
-        return _truth(op, x, axis, keepdims)
+        return truth(op, x, axis, keepdims)
 
     return compute
 
@@ -389,3 +318,5 @@ _ufunc_reduce(np.bitwise_or, "any", _reduce_truth("any", of_bool_only=True))
 _ufunc_reduce(np.bitwise_and, "all", _reduce_truth("all", of_bool_only=True))
 _extreme_reduce(np.maximum, "max")
 _extreme_reduce(np.minimum, "min")
+_extreme_reduce(np.fmax, "fmax")
+_extreme_reduce(np.fmin, "fmin")

@@ -12,6 +12,7 @@ import numpy as np
 
 from tinyfuse import errors, tree
 from tinyfuse.config import compile_log as log
+from tinyfuse.dispatch import paused
 from tinyfuse.dtypes import FLOAT64, describe, is_supported
 from tinyfuse.errors import SideEffectError, UnsupportedDtypeError
 from tinyfuse.graph.ir import Graph, Literal, Var
@@ -73,7 +74,8 @@ def _trace(
     outer = state.builder, state.scope
     state.builder, state.scope = builder, scope
     try:
-        returned = scope.see_root(function)(*args, **kwargs)
+        with paused():
+            returned = scope.see_root(function)(*args, **kwargs)
         results, out_tree = tree.flatten(returned)
         effects = Effects([*arguments, *scope.captured()])
         outputs = [_output(builder, effects, scope.original(value)) for value in results]

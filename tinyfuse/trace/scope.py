@@ -84,7 +84,7 @@ class Scope:
         if isinstance(function, FunctionType):
             return self.function(function)
         name = getattr(function, "__name__", "function")
-        seen = self.see(function, Place(name, ("root", id(function)), lambda: function))
+        seen = self.see(function, Place(name, ("root", id(function)), lambda: function, function))
         call = getattr(type(function), "__call__", None)  # noqa: B004
         if isinstance(call, FunctionType) and is_users(type(function).__module__, ""):
             return functools.partial(self.function(call), seen)
@@ -200,7 +200,7 @@ class Scope:
 
     def _dress(self, original: FunctionType, copy: FunctionType) -> None:
         """Defaults and attributes."""
-        place = Place(original.__name__, ("function", id(original)), lambda: original)
+        place = Place(original.__name__, ("function", id(original)), lambda: original, original)
         if original.__defaults__:
             copy.__defaults__ = self._see_items(original, "__defaults__", place)
         if original.__kwdefaults__:
@@ -366,7 +366,7 @@ class Module(ModuleType):
         scope, module = vars(self)["__tinyfuse__"]
         if name in vars(module):
             return scope.globals(vars(module))[name]
-        place = Place(module.__name__, ("module", id(module)), lambda: module)
+        place = Place(module.__name__, ("module", id(module)), lambda: module, module)
         return scope.see(getattr(module, name), attribute_place(place, name))
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from tinyfuse.graph.interpreter import NumpyNumerics, interpret
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Var
 from tinyfuse.graph.simplify import simplify
+from tinyfuse.records import dataclass, field
 from tinyfuse.trace.captured import Captured, Guard, Place
 from tinyfuse.tree import TreeDef
 

@@ -3,54 +3,23 @@ typedef __UINT8_TYPE__ bool8_t; // 0 or 1
 typedef struct tf_pool tf_pool;
 
 // return (x < 0).any(axis=1), np.isfinite(x).all()
-// [less, out_lanes, out] reads 4.92 KiB, writes 7 B, 1701 operations
+// [less, out] reads 4.92 KiB, writes 7 B, 1260 operations
 static void any_negative_out(const double *restrict x, bool8_t *restrict out) {
   for (long i = 0; i < 7; i++) {
-    bool8_t out_lanes[64];
-    for (long l = 0; l < 64; l++)
-      out_lanes[l] = 0;
-    for (long l = 0; l < 64; l++)
-      out_lanes[l] = out_lanes[l] | (x[90 * i + l] < 0.0);
-    for (long l = 0; l < 26; l++)
-      out_lanes[l] = out_lanes[l] | (x[90 * i + l + 64] < 0.0);
-    for (long l = 0; l < 32; l++)
-      out_lanes[l] = out_lanes[l] | out_lanes[l + 32];
-    for (long l = 0; l < 16; l++)
-      out_lanes[l] = out_lanes[l] | out_lanes[l + 16];
-    for (long l = 0; l < 8; l++)
-      out_lanes[l] = out_lanes[l] | out_lanes[l + 8];
-    for (long l = 0; l < 4; l++)
-      out_lanes[l] = out_lanes[l] | out_lanes[l + 4];
-    for (long l = 0; l < 2; l++)
-      out_lanes[l] = out_lanes[l] | out_lanes[l + 2];
-    out_lanes[0] = out_lanes[0] | out_lanes[1];
-    out[i] = out_lanes[0];
+    bool8_t out_acc = 0;
+    for (long k = 0; k < 90; k++)
+      out_acc = out_acc | (x[90 * i + k] < 0.0);
+    out[i] = out_acc;
   }
 }
 
 // return (x < 0).any(axis=1), np.isfinite(x).all()
-// [isfinite_1, out_1_lanes, out_1] reads 4.92 KiB, writes 1 B, 1323 operations
+// [isfinite_1, out_1] reads 4.92 KiB, writes 1 B, 1260 operations
 static void any_negative_out_1(const double *restrict x, bool8_t *restrict out_1) {
-  bool8_t out_1_lanes[64];
-  for (long l = 0; l < 64; l++)
-    out_1_lanes[l] = 1;
-  for (long s = 0; s < 9; s++)
-    for (long l = 0; l < 64; l++)
-      out_1_lanes[l] = out_1_lanes[l] & (__builtin_fabs(x[64 * s + l]) < __builtin_inf());
-  for (long l = 0; l < 54; l++)
-    out_1_lanes[l] = out_1_lanes[l] & (__builtin_fabs(x[l + 576]) < __builtin_inf());
-  for (long l = 0; l < 32; l++)
-    out_1_lanes[l] = out_1_lanes[l] & out_1_lanes[l + 32];
-  for (long l = 0; l < 16; l++)
-    out_1_lanes[l] = out_1_lanes[l] & out_1_lanes[l + 16];
-  for (long l = 0; l < 8; l++)
-    out_1_lanes[l] = out_1_lanes[l] & out_1_lanes[l + 8];
-  for (long l = 0; l < 4; l++)
-    out_1_lanes[l] = out_1_lanes[l] & out_1_lanes[l + 4];
-  for (long l = 0; l < 2; l++)
-    out_1_lanes[l] = out_1_lanes[l] & out_1_lanes[l + 2];
-  out_1_lanes[0] = out_1_lanes[0] & out_1_lanes[1];
-  out_1[0] = out_1_lanes[0];
+  bool8_t out_1_acc = 1;
+  for (long k = 0; k < 630; k++)
+    out_1_acc = out_1_acc & (__builtin_fabs(x[k]) < __builtin_inf());
+  out_1[0] = out_1_acc;
 }
 
 // arrays: x float64[630]; then the results: out bool[7], out_1 bool[1]

@@ -1,6 +1,9 @@
 typedef __UINT32_TYPE__ uint32_t;
 
-float expf(float);
+// The larger of a and b.
+static inline uint32_t tf_maximum_uint32(uint32_t a, uint32_t b) {
+  return a > b ? a : b;
+}
 
 // The bits of x.
 static inline uint32_t tf_bits_float(float x) {
@@ -20,12 +23,37 @@ static inline float tf_from_bits_float(uint32_t bits) {
   return pun.value;
 }
 
-// The larger of a and b; NaN where one is NaN; +0 is larger than -0.
-static inline float tf_maximum_float(float a, float b) {
-  float first = a > b ? a : b;
-  float second = b > a ? b : a; // of two zeros, first is b and second is a
-  float larger = tf_from_bits_float(tf_bits_float(first) & tf_bits_float(second));
-  return __builtin_isunordered(a, b) ? a + b : larger;
+// The place of x among all values: -0 before +0, and every NaN after infinity.
+static inline uint32_t tf_rank_nan_last_float(float x) {
+  const uint32_t bits = tf_bits_float(x), sign = (uint32_t)1 << (32 - 1);
+  return bits & sign ? sign + 0x7f800000u - bits : bits + 0x7f800000u + 1;
+}
+
+// The value that has this place, where NaN comes last.
+static inline float tf_of_rank_nan_last_float(uint32_t rank) {
+  const uint32_t bits = rank - 0x7f800000u - 1, sign = (uint32_t)1 << (32 - 1);
+  return tf_from_bits_float(bits & sign ? ~bits ^ sign : bits);
+}
+
+// p * 2^n with biased = n + 254: in two steps, so that subnormal results are rounded once.
+static inline float tf_scaled_float(float p, uint32_t biased) {
+  uint32_t half = biased >> 1;
+  return p * tf_from_bits_float((biased - half) << 23) * tf_from_bits_float(half << 23);
+}
+
+// e^x. The polynomial is off by 2^-27.5.
+static inline float tf_exp_float(float x) {
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
+  float n = t - 0x1.8001fcp+23f;
+  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+  float q = 0x1.6a5166p-10f;
+  q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
+  q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
+  q = __builtin_fmaf(q, r, 0x1.555494p-3f);
+  q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
+  float y = tf_scaled_float(__builtin_fmaf(r * r, q, r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
+  y = x > 89.0f ? __builtin_inff() : y;
+  return x < -104.5f ? 0.0f : y;
 }
 
 typedef struct tf_pool tf_pool;
@@ -50,22 +78,24 @@ static void attention_scores(const float *restrict matmul, float *restrict score
 }
 
 // weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-// [max] reads 240 B, writes 24 B, 60 operations
-static void attention_max(const float *restrict scores, float *restrict max) {
+// [max_rank] reads 240 B, writes 24 B, 120 operations
+static void attention_max_rank(const float *restrict scores, uint32_t *restrict max_rank) {
   for (long i = 0; i < 6; i++) {
-    float max_acc = -__builtin_inff();
+    uint32_t max_rank_acc = 0u;
     for (long k = 0; k < 10; k++)
-      max_acc = tf_maximum_float(max_acc, scores[10 * i + k]);
-    max[i] = max_acc;
+      max_rank_acc = tf_maximum_uint32(max_rank_acc, tf_rank_nan_last_float(scores[10 * i + k]));
+    max_rank[i] = max_rank_acc;
   }
 }
 
 // weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-// [subtract, weights] reads 264 B, writes 240 B, 120 operations
-static void attention_weights(const float *restrict scores, const float *restrict max, float *restrict weights) {
-  for (long i = 0; i < 6; i++)
+// [max, subtract, weights] reads 264 B, writes 240 B, 126 operations
+static void attention_weights(const uint32_t *restrict max_rank, const float *restrict scores, float *restrict weights) {
+  for (long i = 0; i < 6; i++) {
+    const float max = tf_of_rank_nan_last_float(max_rank[i]);
     for (long j = 0; j < 10; j++)
-      weights[10 * i + j] = expf(scores[10 * i + j] - max[i]);
+      weights[10 * i + j] = tf_exp_float(scores[10 * i + j] - max);
+  }
 }
 
 // return weights / weights.sum(axis=-1, keepdims=True) @ value
@@ -93,9 +123,17 @@ static void attention_out(const float *restrict divide, const float *restrict va
   for (long i = 0; i < 6; i++) {
     for (long j = 0; j < 4; j++)
       out[4 * i + j] = 0.0f;
-    for (long k = 0; k < 10; k++)
-      for (long j = 0; j < 4; j++)
-        out[4 * i + j] = __builtin_fmaf(divide[10 * i + k], value[4 * k + j], out[4 * i + j]);
+    for (long k_outer = 0; k_outer < 2; k_outer++)
+      for (long j = 0; j < 4; j++) {
+        out[4 * i + j] = __builtin_fmaf(divide[10 * i + 4 * k_outer], value[16 * k_outer + j], out[4 * i + j]);
+        out[4 * i + j] = __builtin_fmaf(divide[10 * i + 4 * k_outer + 1], value[16 * k_outer + j + 4], out[4 * i + j]);
+        out[4 * i + j] = __builtin_fmaf(divide[10 * i + 4 * k_outer + 2], value[16 * k_outer + j + 8], out[4 * i + j]);
+        out[4 * i + j] = __builtin_fmaf(divide[10 * i + 4 * k_outer + 3], value[16 * k_outer + j + 12], out[4 * i + j]);
+      }
+    for (long j = 0; j < 4; j++) {
+      out[4 * i + j] = __builtin_fmaf(divide[10 * i + 8], value[j + 32], out[4 * i + j]);
+      out[4 * i + j] = __builtin_fmaf(divide[10 * i + 9], value[j + 36], out[4 * i + j]);
+    }
   }
 }
 
@@ -109,14 +147,14 @@ int attention(void *const *arrays, void *scratch, const tf_pool *pool) {
   float *out = arrays[3];
   float *matmul = scratch;
   float *scores = (void *)((char *)scratch + 256);
-  float *max = scratch;
+  uint32_t *max_rank = scratch;
   float *weights = (void *)((char *)scratch + 512);
   float *sum = scratch;
   float *divide = (void *)((char *)scratch + 64);
   attention_matmul(query, key, matmul);
   attention_scores(matmul, scores);
-  attention_max(scores, max);
-  attention_weights(scores, max, weights);
+  attention_max_rank(scores, max_rank);
+  attention_weights(max_rank, scores, weights);
   attention_sum(weights, sum);
   attention_divide(weights, sum, divide);
   attention_out(divide, value, out);

@@ -7,9 +7,12 @@ static void batched_out(const double *restrict x, const double *restrict y, doub
     for (long j = 0; j < 3; j++) {
       for (long k = 0; k < 5; k++)
         out[15 * i + 5 * j + k] = 0.0;
-      for (long l = 0; l < 4; l++)
-        for (long k = 0; k < 5; k++)
-          out[15 * i + 5 * j + k] = __builtin_fma(x[12 * i + 4 * j + l], y[20 * i + 5 * l + k], out[15 * i + 5 * j + k]);
+      for (long k = 0; k < 5; k++) {
+        out[15 * i + 5 * j + k] = __builtin_fma(x[12 * i + 4 * j], y[20 * i + k], out[15 * i + 5 * j + k]);
+        out[15 * i + 5 * j + k] = __builtin_fma(x[12 * i + 4 * j + 1], y[20 * i + k + 5], out[15 * i + 5 * j + k]);
+        out[15 * i + 5 * j + k] = __builtin_fma(x[12 * i + 4 * j + 2], y[20 * i + k + 10], out[15 * i + 5 * j + k]);
+        out[15 * i + 5 * j + k] = __builtin_fma(x[12 * i + 4 * j + 3], y[20 * i + k + 15], out[15 * i + 5 * j + k]);
+      }
     }
 }
 

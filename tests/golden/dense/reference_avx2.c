@@ -34,9 +34,17 @@ static void dense_matmul(const float *restrict x, const float *restrict weight, 
   for (long i = 0; i < 5; i++) {
     for (long j = 0; j < 4; j++)
       matmul[4 * i + j] = 0.0f;
-    for (long k = 0; k < 7; k++)
-      for (long j = 0; j < 4; j++)
-        matmul[4 * i + j] = __builtin_fmaf(x[7 * i + k], weight[4 * k + j], matmul[4 * i + j]);
+    for (long j = 0; j < 4; j++) {
+      matmul[4 * i + j] = __builtin_fmaf(x[7 * i], weight[j], matmul[4 * i + j]);
+      matmul[4 * i + j] = __builtin_fmaf(x[7 * i + 1], weight[j + 4], matmul[4 * i + j]);
+      matmul[4 * i + j] = __builtin_fmaf(x[7 * i + 2], weight[j + 8], matmul[4 * i + j]);
+      matmul[4 * i + j] = __builtin_fmaf(x[7 * i + 3], weight[j + 12], matmul[4 * i + j]);
+    }
+    for (long j = 0; j < 4; j++) {
+      matmul[4 * i + j] = __builtin_fmaf(x[7 * i + 4], weight[j + 16], matmul[4 * i + j]);
+      matmul[4 * i + j] = __builtin_fmaf(x[7 * i + 5], weight[j + 20], matmul[4 * i + j]);
+      matmul[4 * i + j] = __builtin_fmaf(x[7 * i + 6], weight[j + 24], matmul[4 * i + j]);
+    }
   }
 }
 

@@ -10,14 +10,19 @@ typedef struct tf_pool tf_pool;
 static void moments_sum_blocks(const double *restrict x, double *restrict sum_blocks) {
   for (long i = 0; i < 3; i++)
     sum_blocks[i] = 0.0;
-  for (long r = 0; r < 128; r++)
-    for (long i = 0; i < 3; i++)
-      sum_blocks[i] += x[3 * r + i];
+  for (long r_outer = 0; r_outer < 32; r_outer++)
+    for (long i = 0; i < 3; i++) {
+      sum_blocks[i] += x[12 * r_outer + i];
+      sum_blocks[i] += x[12 * r_outer + i + 3];
+      sum_blocks[i] += x[12 * r_outer + i + 6];
+      sum_blocks[i] += x[12 * r_outer + i + 9];
+    }
   for (long i = 0; i < 3; i++)
     sum_blocks[i + 3] = 0.0;
-  for (long r = 0; r < 2; r++)
-    for (long i = 0; i < 3; i++)
-      sum_blocks[i + 3] += x[3 * r + i + 384];
+  for (long i = 0; i < 3; i++) {
+    sum_blocks[i + 3] += x[i + 384];
+    sum_blocks[i + 3] += x[i + 387];
+  }
 }
 
 // mean = x.mean(axis=0)
@@ -41,14 +46,19 @@ static void moments_mean(const double *restrict sum, double *restrict mean) {
 static void moments_sum_1_blocks(const double *restrict x, const double *restrict mean, double *restrict sum_1_blocks) {
   for (long i = 0; i < 3; i++)
     sum_1_blocks[i] = 0.0;
-  for (long r = 0; r < 128; r++)
-    for (long i = 0; i < 3; i++)
-      sum_1_blocks[i] += tf_square_double(x[3 * r + i] - mean[i]);
+  for (long r_outer = 0; r_outer < 32; r_outer++)
+    for (long i = 0; i < 3; i++) {
+      sum_1_blocks[i] += tf_square_double(x[12 * r_outer + i] - mean[i]);
+      sum_1_blocks[i] += tf_square_double(x[12 * r_outer + i + 3] - mean[i]);
+      sum_1_blocks[i] += tf_square_double(x[12 * r_outer + i + 6] - mean[i]);
+      sum_1_blocks[i] += tf_square_double(x[12 * r_outer + i + 9] - mean[i]);
+    }
   for (long i = 0; i < 3; i++)
     sum_1_blocks[i + 3] = 0.0;
-  for (long r = 0; r < 2; r++)
-    for (long i = 0; i < 3; i++)
-      sum_1_blocks[i + 3] += tf_square_double(x[3 * r + i + 384] - mean[i]);
+  for (long i = 0; i < 3; i++) {
+    sum_1_blocks[i + 3] += tf_square_double(x[i + 384] - mean[i]);
+    sum_1_blocks[i + 3] += tf_square_double(x[i + 387] - mean[i]);
+  }
 }
 
 // variance = ((x - mean) ** 2).mean(axis=0)

@@ -2,6 +2,11 @@ typedef __INT64_TYPE__ int64_t;
 typedef __UINT32_TYPE__ uint32_t;
 
 // The smaller of a and b.
+static inline uint32_t tf_minimum_uint32(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
+// The smaller of a and b.
 static inline int64_t tf_minimum_int64(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
@@ -24,12 +29,16 @@ static inline float tf_from_bits_float(uint32_t bits) {
   return pun.value;
 }
 
-// The smaller of a and b; NaN where one is NaN; -0 is smaller than +0.
-static inline float tf_minimum_float(float a, float b) {
-  float first = a < b ? a : b;
-  float second = b < a ? b : a; // of two zeros, first is b and second is a
-  float smaller = tf_from_bits_float(tf_bits_float(first) | tf_bits_float(second));
-  return __builtin_isunordered(a, b) ? a + b : smaller;
+// The place of x among all values: -0 before +0, and every NaN before negative infinity.
+static inline uint32_t tf_rank_nan_first_float(float x) {
+  const uint32_t bits = tf_bits_float(x), sign = (uint32_t)1 << (32 - 1);
+  return bits & sign ? sign - 0x7f800000u - 2 - bits : bits - 0x7f800000u - 1;
+}
+
+// The value that has this place, where NaN comes first.
+static inline float tf_of_rank_nan_first_float(uint32_t rank) {
+  const uint32_t bits = rank + 0x7f800000u + 1, sign = (uint32_t)1 << (32 - 1);
+  return tf_from_bits_float(bits & sign ? ~bits ^ sign : bits);
 }
 
 // x * x.
@@ -52,38 +61,29 @@ static void nearest_squares(const float *restrict points, const float *restrict 
 }
 
 // return squares.argmin(axis=1)
-// [out_min] reads 96 B, writes 24 B, 24 operations
-static void nearest_out_min(const float *restrict squares, float *restrict out_min) {
+// [out_min_rank, out_min, out] reads 96 B, writes 48 B, 150 operations
+static void nearest_out(const float *restrict squares, int64_t *restrict out) {
   for (long i = 0; i < 6; i++) {
-    float out_min_acc = __builtin_inff();
+    uint32_t out_min_rank = 4294967295u;
     for (long k = 0; k < 4; k++)
-      out_min_acc = tf_minimum_float(out_min_acc, squares[4 * i + k]);
-    out_min[i] = out_min_acc;
-  }
-}
-
-// return squares.argmin(axis=1)
-// [out] reads 120 B, writes 48 B, 96 operations
-static void nearest_out(const float *restrict squares, const float *restrict out_min, int64_t *restrict out) {
-  for (long i = 0; i < 6; i++) {
+      out_min_rank = tf_minimum_uint32(out_min_rank, tf_rank_nan_first_float(squares[4 * i + k]));
     int64_t out_acc = 4;
+    const float out_min = tf_of_rank_nan_first_float(out_min_rank);
     for (long k = 0; k < 4; k++)
-      out_acc = tf_minimum_int64(out_acc, ((squares[4 * i + k] == out_min[i]) | (squares[4 * i + k] != squares[4 * i + k])) ? k : 4);
+      out_acc = tf_minimum_int64(out_acc, ((squares[4 * i + k] == out_min) | (squares[4 * i + k] != squares[4 * i + k])) ? k : 4);
     out[i] = out_acc;
   }
 }
 
 // arrays: points float32[18], centres float32[12]; then the results: out int64[6]
-// scratch: 192 bytes; returns 0
+// scratch: 128 bytes; returns 0
 int nearest(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
   float *points = arrays[0];
   float *centres = arrays[1];
   int64_t *out = arrays[2];
   float *squares = scratch;
-  float *out_min = (void *)((char *)scratch + 128);
   nearest_squares(points, centres, squares);
-  nearest_out_min(squares, out_min);
-  nearest_out(squares, out_min, out);
+  nearest_out(squares, out);
   return 0;
 }

@@ -1,5 +1,15 @@
 typedef __UINT32_TYPE__ uint32_t;
 
+// The larger of a and b.
+static inline uint32_t tf_maximum_uint32(uint32_t a, uint32_t b) {
+  return a > b ? a : b;
+}
+
+// The smaller of a and b.
+static inline uint32_t tf_minimum_uint32(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
 // The bits of x.
 static inline uint32_t tf_bits_float(float x) {
   union {
@@ -18,54 +28,64 @@ static inline float tf_from_bits_float(uint32_t bits) {
   return pun.value;
 }
 
-// The larger of a and b; NaN where one is NaN; +0 is larger than -0.
-static inline float tf_maximum_float(float a, float b) {
-  float first = a > b ? a : b;
-  float second = b > a ? b : a; // of two zeros, first is b and second is a
-  float larger = tf_from_bits_float(tf_bits_float(first) & tf_bits_float(second));
-  return __builtin_isunordered(a, b) ? a + b : larger;
+// The place of x among all values: -0 before +0, and every NaN after infinity.
+static inline uint32_t tf_rank_nan_last_float(float x) {
+  const uint32_t bits = tf_bits_float(x), sign = (uint32_t)1 << (32 - 1);
+  return bits & sign ? sign + 0x7f800000u - bits : bits + 0x7f800000u + 1;
 }
 
-// The smaller of a and b; NaN where one is NaN; -0 is smaller than +0.
-static inline float tf_minimum_float(float a, float b) {
-  float first = a < b ? a : b;
-  float second = b < a ? b : a; // of two zeros, first is b and second is a
-  float smaller = tf_from_bits_float(tf_bits_float(first) | tf_bits_float(second));
-  return __builtin_isunordered(a, b) ? a + b : smaller;
+// The place of x among all values: -0 before +0, and every NaN before negative infinity.
+static inline uint32_t tf_rank_nan_first_float(float x) {
+  const uint32_t bits = tf_bits_float(x), sign = (uint32_t)1 << (32 - 1);
+  return bits & sign ? sign - 0x7f800000u - 2 - bits : bits - 0x7f800000u - 1;
+}
+
+// The value that has this place, where NaN comes last.
+static inline float tf_of_rank_nan_last_float(uint32_t rank) {
+  const uint32_t bits = rank - 0x7f800000u - 1, sign = (uint32_t)1 << (32 - 1);
+  return tf_from_bits_float(bits & sign ? ~bits ^ sign : bits);
+}
+
+// The value that has this place, where NaN comes first.
+static inline float tf_of_rank_nan_first_float(uint32_t rank) {
+  const uint32_t bits = rank + 0x7f800000u + 1, sign = (uint32_t)1 << (32 - 1);
+  return tf_from_bits_float(bits & sign ? ~bits ^ sign : bits);
 }
 
 typedef struct tf_pool tf_pool;
 
 // x = x - x.min()
-// [min] reads 200 B, writes 4 B, 50 operations
-static void rebound_min(const float *restrict x, float *restrict min) {
-  float min_acc = __builtin_inff();
+// [min_rank] reads 200 B, writes 4 B, 100 operations
+static void rebound_min_rank(const float *restrict x, uint32_t *restrict min_rank) {
+  uint32_t min_rank_acc = 4294967295u;
   for (long k = 0; k < 50; k++)
-    min_acc = tf_minimum_float(min_acc, x[k]);
-  min[0] = min_acc;
+    min_rank_acc = tf_minimum_uint32(min_rank_acc, tf_rank_nan_first_float(x[k]));
+  min_rank[0] = min_rank_acc;
 }
 
 // x = x - x.min()
-// [x_1] reads 204 B, writes 200 B, 50 operations
-static void rebound_x_1(const float *restrict x, const float *restrict min, float *restrict x_1) {
+// [min, x_1] reads 204 B, writes 200 B, 51 operations
+static void rebound_x_1(const uint32_t *restrict min_rank, const float *restrict x, float *restrict x_1) {
+  const float min = tf_of_rank_nan_first_float(min_rank[0]);
   for (long i = 0; i < 50; i++)
-    x_1[i] = x[i] - min[0];
+    x_1[i] = x[i] - min;
 }
 
 // x = x / x.max()
-// [max] reads 200 B, writes 4 B, 50 operations
-static void rebound_max(const float *restrict x_1, float *restrict max) {
-  float max_acc = -__builtin_inff();
+// [max_rank] reads 200 B, writes 4 B, 100 operations
+static void rebound_max_rank(const float *restrict x_1, uint32_t *restrict max_rank) {
+  uint32_t max_rank_acc = 0u;
   for (long k = 0; k < 50; k++)
-    max_acc = tf_maximum_float(max_acc, x_1[k]);
-  max[0] = max_acc;
+    max_rank_acc = tf_maximum_uint32(max_rank_acc, tf_rank_nan_last_float(x_1[k]));
+  max_rank[0] = max_rank_acc;
 }
 
 // x = x / x.max()
-// [x_2] reads 204 B, writes 200 B, 50 operations
-static void rebound_x_2(const float *restrict x_1, const float *restrict max, float *restrict x_2) {
+// [max, x_2] reads 204 B, writes 200 B, 51 operations
+static void rebound_x_2(const uint32_t *restrict max_rank, const float *restrict x_1, float *restrict x_2) {
+  const float max = tf_of_rank_nan_last_float(max_rank[0]);
   for (long i = 0; i < 50; i++)
-    x_2[i] = x_1[i] / max[0];
+    x_2[i] = x_1[i] / max;
 }
 
 // arrays: x float32[50]; then the results: x_2 float32[50]
@@ -74,12 +94,12 @@ int rebound(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
   float *x = arrays[0];
   float *x_2 = arrays[1];
-  float *min = scratch;
+  uint32_t *min_rank = scratch;
   float *x_1 = (void *)((char *)scratch + 64);
-  float *max = scratch;
-  rebound_min(x, min);
-  rebound_x_1(x, min, x_1);
-  rebound_max(x_1, max);
-  rebound_x_2(x_1, max, x_2);
+  uint32_t *max_rank = scratch;
+  rebound_min_rank(x, min_rank);
+  rebound_x_1(min_rank, x, x_1);
+  rebound_max_rank(x_1, max_rank);
+  rebound_x_2(max_rank, x_1, x_2);
   return 0;
 }

@@ -1,6 +1,9 @@
 typedef __UINT32_TYPE__ uint32_t;
 
-float expf(float);
+// The larger of a and b.
+static inline uint32_t tf_maximum_uint32(uint32_t a, uint32_t b) {
+  return a > b ? a : b;
+}
 
 // The bits of x.
 static inline uint32_t tf_bits_float(float x) {
@@ -20,49 +23,60 @@ static inline float tf_from_bits_float(uint32_t bits) {
   return pun.value;
 }
 
-// The larger of a and b; NaN where one is NaN; +0 is larger than -0.
-static inline float tf_maximum_float(float a, float b) {
-  float first = a > b ? a : b;
-  float second = b > a ? b : a; // of two zeros, first is b and second is a
-  float larger = tf_from_bits_float(tf_bits_float(first) & tf_bits_float(second));
-  return __builtin_isunordered(a, b) ? a + b : larger;
+// The place of x among all values: -0 before +0, and every NaN after infinity.
+static inline uint32_t tf_rank_nan_last_float(float x) {
+  const uint32_t bits = tf_bits_float(x), sign = (uint32_t)1 << (32 - 1);
+  return bits & sign ? sign + 0x7f800000u - bits : bits + 0x7f800000u + 1;
+}
+
+// The value that has this place, where NaN comes last.
+static inline float tf_of_rank_nan_last_float(uint32_t rank) {
+  const uint32_t bits = rank - 0x7f800000u - 1, sign = (uint32_t)1 << (32 - 1);
+  return tf_from_bits_float(bits & sign ? ~bits ^ sign : bits);
+}
+
+// p * 2^n with biased = n + 254: in two steps, so that subnormal results are rounded once.
+static inline float tf_scaled_float(float p, uint32_t biased) {
+  uint32_t half = biased >> 1;
+  return p * tf_from_bits_float((biased - half) << 23) * tf_from_bits_float(half << 23);
+}
+
+// e^x. The polynomial is off by 2^-27.5.
+static inline float tf_exp_float(float x) {
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
+  float n = t - 0x1.8001fcp+23f;
+  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+  float q = 0x1.6a5166p-10f;
+  q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
+  q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
+  q = __builtin_fmaf(q, r, 0x1.555494p-3f);
+  q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
+  float y = tf_scaled_float(__builtin_fmaf(r * r, q, r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
+  y = x > 89.0f ? __builtin_inff() : y;
+  return x < -104.5f ? 0.0f : y;
 }
 
 typedef struct tf_pool tf_pool;
 
 // e = np.exp(x - x.max(axis=-1, keepdims=True))
-// [max_lanes, max] reads 9.38 KiB, writes 32 B, 2904 operations
-static void softmax_max(const float *restrict x, float *restrict max) {
+// [max_rank] reads 9.38 KiB, writes 32 B, 4800 operations
+static void softmax_max_rank(const float *restrict x, uint32_t *restrict max_rank) {
   for (long i = 0; i < 8; i++) {
-    float max_lanes[64];
-    for (long l = 0; l < 64; l++)
-      max_lanes[l] = -__builtin_inff();
-    for (long s = 0; s < 4; s++)
-      for (long l = 0; l < 64; l++)
-        max_lanes[l] = tf_maximum_float(max_lanes[l], x[300 * i + 64 * s + l]);
-    for (long l = 0; l < 44; l++)
-      max_lanes[l] = tf_maximum_float(max_lanes[l], x[300 * i + l + 256]);
-    for (long l = 0; l < 32; l++)
-      max_lanes[l] = tf_maximum_float(max_lanes[l], max_lanes[l + 32]);
-    for (long l = 0; l < 16; l++)
-      max_lanes[l] = tf_maximum_float(max_lanes[l], max_lanes[l + 16]);
-    for (long l = 0; l < 8; l++)
-      max_lanes[l] = tf_maximum_float(max_lanes[l], max_lanes[l + 8]);
-    for (long l = 0; l < 4; l++)
-      max_lanes[l] = tf_maximum_float(max_lanes[l], max_lanes[l + 4]);
-    for (long l = 0; l < 2; l++)
-      max_lanes[l] = tf_maximum_float(max_lanes[l], max_lanes[l + 2]);
-    max_lanes[0] = tf_maximum_float(max_lanes[0], max_lanes[1]);
-    max[i] = max_lanes[0];
+    uint32_t max_rank_acc = 0u;
+    for (long k = 0; k < 300; k++)
+      max_rank_acc = tf_maximum_uint32(max_rank_acc, tf_rank_nan_last_float(x[300 * i + k]));
+    max_rank[i] = max_rank_acc;
   }
 }
 
 // e = np.exp(x - x.max(axis=-1, keepdims=True))
-// [subtract, e] reads 9.41 KiB, writes 9.38 KiB, 4800 operations
-static void softmax_e(const float *restrict x, const float *restrict max, float *restrict e) {
-  for (long i = 0; i < 8; i++)
+// [max, subtract, e] reads 9.41 KiB, writes 9.38 KiB, 4808 operations
+static void softmax_e(const uint32_t *restrict max_rank, const float *restrict x, float *restrict e) {
+  for (long i = 0; i < 8; i++) {
+    const float max = tf_of_rank_nan_last_float(max_rank[i]);
     for (long j = 0; j < 300; j++)
-      e[300 * i + j] = expf(x[300 * i + j] - max[i]);
+      e[300 * i + j] = tf_exp_float(x[300 * i + j] - max);
+  }
 }
 
 // return e / e.sum(axis=-1, keepdims=True)
@@ -106,11 +120,11 @@ int softmax(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
   float *x = arrays[0];
   float *out = arrays[1];
-  float *max = scratch;
+  uint32_t *max_rank = scratch;
   float *e = (void *)((char *)scratch + 64);
   float *sum = scratch;
-  softmax_max(x, max);
-  softmax_e(x, max, e);
+  softmax_max_rank(x, max_rank);
+  softmax_e(max_rank, x, e);
   softmax_sum(e, sum);
   softmax_out(e, sum, out);
   return 0;

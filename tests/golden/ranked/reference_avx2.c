@@ -1,0 +1,406 @@
+typedef __UINT8_TYPE__ bool8_t; // 0 or 1
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
+
+// The bits of x.
+static inline uint32_t tf_bits_float(float x) {
+  union {
+    float value;
+    uint32_t bits;
+  } pun = {.value = x};
+  return pun.bits;
+}
+
+// The value that has these bits.
+static inline float tf_from_bits_float(uint32_t bits) {
+  union {
+    uint32_t bits;
+    float value;
+  } pun = {.bits = bits};
+  return pun.value;
+}
+
+// Whether x is NaN.
+static inline bool8_t tf_isnan_float(float x) {
+  return x != x;
+}
+
+// What an unsigned integer is sorted by.
+static inline uint32_t tf_key_uint32(uint32_t item) {
+  return item;
+}
+
+// What an unsigned integer is sorted by.
+static inline uint64_t tf_key_uint64(uint64_t item) {
+  return item;
+}
+
+// A key that is in the same order: one for both zeros, and one above all others for every NaN.
+static inline uint32_t tf_order_float(float x) {
+  uint32_t bits = tf_bits_float(x), sign = (uint32_t)1 << (32 - 1);
+  uint32_t key = bits & sign ? ~bits : bits | sign;
+  key = x == 0 ? sign : key;
+  return x != x ? (uint32_t)-1 : key;
+}
+
+// Stores the values that the sorted keys of a row stand for. Behind the n keys there is room for as
+// many: for the zeros of the row, whose signs stay in their order.
+static inline void tf_put_sorted_float(const float *row, float *to, uint32_t *keys, long n) {
+  uint32_t sign = (uint32_t)1 << (32 - 1), *zeros = keys + n, negative = 0;
+  for (long i = 0; i < n; i++)
+    negative |= tf_bits_float(row[i]) == sign;
+  long count = 0;
+  if (negative)
+    for (long i = 0; i < n; i++)
+      if (row[i] == 0) zeros[count++] = tf_bits_float(row[i]);
+  for (long i = 0; i < n; i++) {
+    uint32_t key = keys[i];
+    to[i] = tf_from_bits_float(key & sign ? key ^ sign : ~key);
+  }
+  if (negative)
+    for (long i = 0, zero = 0; zero < count; i++)
+      if (keys[i] == sign) to[i] = tf_from_bits_float(zeros[zero++]);
+}
+
+// Sorts at most `most` items, 16 or 32: each goes where the number of those before it says.
+static inline void tf_sort_run_uint32(const uint32_t *row, uint32_t *to, uint32_t n, uint32_t most) {
+  uint32_t items[32];
+  uint32_t keys[32], places[32];
+  for (uint32_t i = 0; i < n; i++)
+    items[i] = row[i];
+  for (uint32_t i = 0; i < most; i++) {
+    keys[i] = i < n ? tf_key_uint32(items[i]) : (uint32_t)-1;
+    places[i] = 0;
+  }
+  for (uint32_t j = 0; j < most; j++)
+    for (uint32_t i = 0; i < most; i++)
+      places[i] += (keys[j] < keys[i]) | ((keys[j] == keys[i]) & (j < i));
+  for (uint32_t i = 0; i < n; i++)
+    to[places[i]] = items[i];
+}
+
+// Merges two sorted runs that lie one after the other: `width` items, and the others of n. Goes on
+// from both ends at once, as far as no run can end on the way. Places are computed, not chosen: a
+// processor cannot guess which run is next.
+static inline void tf_merge_uint32(const uint32_t *restrict row, uint32_t *restrict to, long width, long n) {
+  long a = 0, b = width, a_last = width - 1, b_last = n - 1, first = 0, last = n - 1;
+  while (a <= a_last && b <= b_last) {
+    long steps = a_last - a < b_last - b ? a_last - a : b_last - b;
+    for (long i = 0; i <= steps; i++) {
+      long takes_b = tf_key_uint32(row[b]) < tf_key_uint32(row[a]);
+      long takes_a = tf_key_uint32(row[b_last]) < tf_key_uint32(row[a_last]);
+      to[first++] = row[a + (b - a) * takes_b];
+      to[last--] = row[b_last + (a_last - b_last) * takes_a];
+      a += 1 - takes_b;
+      b += takes_b;
+      a_last -= takes_a;
+      b_last -= 1 - takes_a;
+    }
+  }
+  for (; a <= a_last; a++)
+    to[first++] = row[a];
+  for (; b <= b_last; b++)
+    to[first++] = row[b];
+}
+
+// Merges four runs of `width` items, the first with the second and the third with the fourth, side by
+// side: a processor works on both at once.
+static inline void tf_merge_two_uint32(const uint32_t *restrict row, uint32_t *restrict to, long width) {
+  long a = 0, b = width, a_last = width - 1, b_last = 2 * width - 1;
+  long c = 2 * width, d = 3 * width, c_last = 3 * width - 1, d_last = 4 * width - 1;
+  for (long i = 0; i < width; i++) {
+    long takes_b = tf_key_uint32(row[b]) < tf_key_uint32(row[a]);
+    long takes_a = tf_key_uint32(row[b_last]) < tf_key_uint32(row[a_last]);
+    long takes_d = tf_key_uint32(row[d]) < tf_key_uint32(row[c]);
+    long takes_c = tf_key_uint32(row[d_last]) < tf_key_uint32(row[c_last]);
+    to[i] = row[a + (b - a) * takes_b];
+    to[2 * width - 1 - i] = row[b_last + (a_last - b_last) * takes_a];
+    to[2 * width + i] = row[c + (d - c) * takes_d];
+    to[4 * width - 1 - i] = row[d_last + (c_last - d_last) * takes_c];
+    a += 1 - takes_b;
+    b += takes_b;
+    a_last -= takes_a;
+    b_last -= 1 - takes_a;
+    c += 1 - takes_d;
+    d += takes_d;
+    c_last -= takes_c;
+    d_last -= 1 - takes_c;
+  }
+}
+
+// Sorts in runs of 32, then merges pairs of runs, back and forth between the row and `scratch`.
+static inline void tf_merge_sort_uint32(uint32_t *restrict row, uint32_t *restrict scratch, long n) {
+  if (n <= 16) {
+    tf_sort_run_uint32(row, row, (uint32_t)n, 16);
+    return;
+  }
+  long rounds = 0, whole = n - n % 32;
+  for (long width = 32; width < n; width *= 2)
+    rounds++;
+  uint32_t *from = rounds % 2 ? scratch : row, *to = rounds % 2 ? row : scratch;
+  for (long i = 0; i < whole; i += 32)
+    tf_sort_run_uint32(row + i, from + i, 32, 32);
+  if (whole < n) tf_sort_run_uint32(row + whole, from + whole, (uint32_t)(n - whole), 32);
+  for (long width = 32; width < n; width *= 2) {
+    long i = 0;
+    for (; n - i >= 4 * width; i += 4 * width)
+      tf_merge_two_uint32(from + i, to + i, width);
+    for (; i < n; i += 2 * width) {
+      long rest = n - i < 2 * width ? n - i : 2 * width;
+      tf_merge_uint32(from + i, to + i, rest < width ? rest : width, rest);
+    }
+    uint32_t *last = from;
+    from = to;
+    to = last;
+  }
+}
+
+// Sorts by so many bytes of the keys, from `byte` on, the lowest first; what is equal in all keys is
+// left out.
+static inline void tf_radix_sort_uint32(uint32_t *restrict row, uint32_t *restrict scratch, long n, long byte, long bytes) {
+  uint32_t *from = row, *to = scratch;
+  for (long shift = 8 * byte; shift < 8 * (byte + bytes); shift += 8) {
+    long places[256] = {0}, total = 0;
+    for (long i = 0; i < n; i++)
+      places[tf_key_uint32(from[i]) >> shift & 255]++;
+    if (places[tf_key_uint32(from[0]) >> shift & 255] == n) continue;
+    for (long digit = 0; digit < 256; digit++) {
+      long count = places[digit];
+      places[digit] = total;
+      total += count;
+    }
+    for (long i = 0; i < n; i++) {
+      uint32_t item = from[i];
+      to[places[tf_key_uint32(item) >> shift & 255]++] = item;
+    }
+    uint32_t *last = from;
+    from = to;
+    to = last;
+  }
+  for (long i = 0; i < n && from != row; i++)
+    row[i] = from[i];
+}
+
+// Sorts n items by so many bytes of their keys from `byte` on; those below count in ties only.
+// `scratch` has room for as many.
+static inline void tf_sort_items_uint32(uint32_t *restrict row, uint32_t *restrict scratch, long n, long byte, long bytes) {
+  if (bytes <= 4 && n >= 256)
+    tf_radix_sort_uint32(row, scratch, n, byte, bytes);
+  else
+    tf_merge_sort_uint32(row, scratch, n);
+}
+
+// Sorts at most `most` items, 16 or 32: each goes where the number of those before it says.
+static inline void tf_sort_run_uint64(const uint64_t *row, uint64_t *to, uint64_t n, uint64_t most) {
+  uint64_t items[32];
+  uint64_t keys[32], places[32];
+  for (uint64_t i = 0; i < n; i++)
+    items[i] = row[i];
+  for (uint64_t i = 0; i < most; i++) {
+    keys[i] = i < n ? tf_key_uint64(items[i]) : (uint64_t)-1;
+    places[i] = 0;
+  }
+  for (uint64_t j = 0; j < most; j++)
+    for (uint64_t i = 0; i < most; i++)
+      places[i] += (keys[j] < keys[i]) | ((keys[j] == keys[i]) & (j < i));
+  for (uint64_t i = 0; i < n; i++)
+    to[places[i]] = items[i];
+}
+
+// Merges two sorted runs that lie one after the other: `width` items, and the others of n. Goes on
+// from both ends at once, as far as no run can end on the way. Places are computed, not chosen: a
+// processor cannot guess which run is next.
+static inline void tf_merge_uint64(const uint64_t *restrict row, uint64_t *restrict to, long width, long n) {
+  long a = 0, b = width, a_last = width - 1, b_last = n - 1, first = 0, last = n - 1;
+  while (a <= a_last && b <= b_last) {
+    long steps = a_last - a < b_last - b ? a_last - a : b_last - b;
+    for (long i = 0; i <= steps; i++) {
+      long takes_b = tf_key_uint64(row[b]) < tf_key_uint64(row[a]);
+      long takes_a = tf_key_uint64(row[b_last]) < tf_key_uint64(row[a_last]);
+      to[first++] = row[a + (b - a) * takes_b];
+      to[last--] = row[b_last + (a_last - b_last) * takes_a];
+      a += 1 - takes_b;
+      b += takes_b;
+      a_last -= takes_a;
+      b_last -= 1 - takes_a;
+    }
+  }
+  for (; a <= a_last; a++)
+    to[first++] = row[a];
+  for (; b <= b_last; b++)
+    to[first++] = row[b];
+}
+
+// Merges four runs of `width` items, the first with the second and the third with the fourth, side by
+// side: a processor works on both at once.
+static inline void tf_merge_two_uint64(const uint64_t *restrict row, uint64_t *restrict to, long width) {
+  long a = 0, b = width, a_last = width - 1, b_last = 2 * width - 1;
+  long c = 2 * width, d = 3 * width, c_last = 3 * width - 1, d_last = 4 * width - 1;
+  for (long i = 0; i < width; i++) {
+    long takes_b = tf_key_uint64(row[b]) < tf_key_uint64(row[a]);
+    long takes_a = tf_key_uint64(row[b_last]) < tf_key_uint64(row[a_last]);
+    long takes_d = tf_key_uint64(row[d]) < tf_key_uint64(row[c]);
+    long takes_c = tf_key_uint64(row[d_last]) < tf_key_uint64(row[c_last]);
+    to[i] = row[a + (b - a) * takes_b];
+    to[2 * width - 1 - i] = row[b_last + (a_last - b_last) * takes_a];
+    to[2 * width + i] = row[c + (d - c) * takes_d];
+    to[4 * width - 1 - i] = row[d_last + (c_last - d_last) * takes_c];
+    a += 1 - takes_b;
+    b += takes_b;
+    a_last -= takes_a;
+    b_last -= 1 - takes_a;
+    c += 1 - takes_d;
+    d += takes_d;
+    c_last -= takes_c;
+    d_last -= 1 - takes_c;
+  }
+}
+
+// Sorts in runs of 32, then merges pairs of runs, back and forth between the row and `scratch`.
+static inline void tf_merge_sort_uint64(uint64_t *restrict row, uint64_t *restrict scratch, long n) {
+  if (n <= 16) {
+    tf_sort_run_uint64(row, row, (uint64_t)n, 16);
+    return;
+  }
+  long rounds = 0, whole = n - n % 32;
+  for (long width = 32; width < n; width *= 2)
+    rounds++;
+  uint64_t *from = rounds % 2 ? scratch : row, *to = rounds % 2 ? row : scratch;
+  for (long i = 0; i < whole; i += 32)
+    tf_sort_run_uint64(row + i, from + i, 32, 32);
+  if (whole < n) tf_sort_run_uint64(row + whole, from + whole, (uint64_t)(n - whole), 32);
+  for (long width = 32; width < n; width *= 2) {
+    long i = 0;
+    for (; n - i >= 4 * width; i += 4 * width)
+      tf_merge_two_uint64(from + i, to + i, width);
+    for (; i < n; i += 2 * width) {
+      long rest = n - i < 2 * width ? n - i : 2 * width;
+      tf_merge_uint64(from + i, to + i, rest < width ? rest : width, rest);
+    }
+    uint64_t *last = from;
+    from = to;
+    to = last;
+  }
+}
+
+// Sorts by so many bytes of the keys, from `byte` on, the lowest first; what is equal in all keys is
+// left out.
+static inline void tf_radix_sort_uint64(uint64_t *restrict row, uint64_t *restrict scratch, long n, long byte, long bytes) {
+  uint64_t *from = row, *to = scratch;
+  for (long shift = 8 * byte; shift < 8 * (byte + bytes); shift += 8) {
+    long places[256] = {0}, total = 0;
+    for (long i = 0; i < n; i++)
+      places[tf_key_uint64(from[i]) >> shift & 255]++;
+    if (places[tf_key_uint64(from[0]) >> shift & 255] == n) continue;
+    for (long digit = 0; digit < 256; digit++) {
+      long count = places[digit];
+      places[digit] = total;
+      total += count;
+    }
+    for (long i = 0; i < n; i++) {
+      uint64_t item = from[i];
+      to[places[tf_key_uint64(item) >> shift & 255]++] = item;
+    }
+    uint64_t *last = from;
+    from = to;
+    to = last;
+  }
+  for (long i = 0; i < n && from != row; i++)
+    row[i] = from[i];
+}
+
+// Sorts n items by so many bytes of their keys from `byte` on; those below count in ties only.
+// `scratch` has room for as many.
+static inline void tf_sort_items_uint64(uint64_t *restrict row, uint64_t *restrict scratch, long n, long byte, long bytes) {
+  if (bytes <= 4 && n >= 256)
+    tf_radix_sort_uint64(row, scratch, n, byte, bytes);
+  else
+    tf_merge_sort_uint64(row, scratch, n);
+}
+
+// Stores a row of n elements in ascending order; `to` may be the row. `keys` has room for 2 n.
+static inline void tf_sort_float(const float *row, float *to, uint32_t *keys, long n) {
+  for (long i = 0; i < n; i++)
+    keys[i] = tf_order_float(row[i]);
+  tf_sort_items_uint32(keys, keys + n, n, 0, sizeof(uint32_t));
+  tf_put_sorted_float(row, to, keys, n);
+}
+
+// Stores the positions of a row's n elements in ascending order. `scratch` has room for n.
+static inline void tf_argsort_float(const float *row, int64_t *order, uint64_t *scratch, long n) {
+  uint64_t *items = (uint64_t *)order;
+  for (long i = 0; i < n; i++)
+    items[i] = (uint64_t)tf_order_float(row[i]) << 32 | (uint64_t)i;
+  tf_sort_items_uint64(items, scratch, n, 4, sizeof(float));
+  for (long i = 0; i < n; i++)
+    order[i] = (int64_t)(items[i] & 0xffffffff);
+}
+
+typedef struct tf_pool tf_pool;
+
+// order = np.argsort(x, axis=0)
+// [order_rows] reads 1.41 KiB, writes 2.81 KiB, 2160 operations
+static void ranked_order_rows(const float *restrict x, int64_t *restrict order_rows) {
+  for (long j = 0; j < 9; j++) {
+    float order_rows_row[40];
+    for (long i = 0; i < 40; i++)
+      order_rows_row[i] = x[9 * i + j];
+    uint64_t order_rows_work[40];
+    tf_argsort_float(order_rows_row, order_rows + 40 * j, order_rows_work, 40);
+  }
+}
+
+// return np.take_along_axis(y, order, axis=0), np.sort(x - y), np.median(x, axis=1)
+// [iota, out] reads 4.22 KiB, writes 1.41 KiB, 720 operations
+static void ranked_out(const int64_t *restrict order_rows, const float *restrict y, float *restrict out) {
+  for (long i = 0; i < 40; i++)
+    for (long j = 0; j < 9; j++)
+      out[9 * i + j] = y[order_rows[40 * j + i] * 9 + j];
+}
+
+// return np.take_along_axis(y, order, axis=0), np.sort(x - y), np.median(x, axis=1)
+// [subtract, out_1] reads 4.22 KiB, writes 1.41 KiB, 1800 operations
+static void ranked_out_1(const float *restrict x, const float *restrict y, float *restrict out_1) {
+  for (long i = 0; i < 40; i++) {
+    for (long j = 0; j < 9; j++)
+      out_1[9 * i + j] = x[9 * i + j] - y[9 * i + j];
+    uint32_t out_1_work[18];
+    tf_sort_float(out_1 + 9 * i, out_1 + 9 * i, out_1_work, 9);
+  }
+}
+
+// return np.take_along_axis(y, order, axis=0), np.sort(x - y), np.median(x, axis=1)
+// [sort] reads 1.41 KiB, writes 1.41 KiB, 1440 operations
+static void ranked_sort(const float *restrict x, float *restrict sort) {
+  for (long i = 0; i < 40; i++) {
+    uint32_t sort_work[18];
+    tf_sort_float(x + 9 * i, sort + 9 * i, sort_work, 9);
+  }
+}
+
+// return np.take_along_axis(y, order, axis=0), np.sort(x - y), np.median(x, axis=1)
+// [sum, divide, isnan_1, out_2] reads 480 B, writes 160 B, 120 operations
+static void ranked_out_2(const float *restrict sort, float *restrict out_2) {
+  for (long i = 0; i < 40; i++)
+    out_2[i] = tf_isnan_float(sort[9 * i + 8]) ? sort[9 * i + 8] : (0.0f + sort[9 * i + 4]) / 1.0f;
+}
+
+// arrays: x float32[360], y float32[360]; then the results: out float32[360], out_1 float32[360], out_2 float32[40]
+// scratch: 2880 bytes; returns 0
+int ranked(void *const *arrays, void *scratch, const tf_pool *pool) {
+  (void)pool;
+  float *x = arrays[0];
+  float *y = arrays[1];
+  float *out = arrays[2];
+  float *out_1 = arrays[3];
+  float *out_2 = arrays[4];
+  int64_t *order_rows = scratch;
+  float *sort = scratch;
+  ranked_order_rows(x, order_rows);
+  ranked_out(order_rows, y, out);
+  ranked_out_1(x, y, out_1);
+  ranked_sort(x, sort);
+  ranked_out_2(sort, out_2);
+  return 0;
+}
