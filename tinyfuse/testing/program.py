@@ -29,7 +29,7 @@ def ascending(x: Any) -> Any:
 
 
 # How operands have to lie for results that depend on that: as text.
-_ORDERED = {"C": "({}).copy()", "ascending": "ascending({})"}
+_ORDERED = {"C": "({}).copy()", "F": "({}).copy('F')", "ascending": "ascending({})"}
 _LONGEST_NESTED = 60  # characters of an expression that is written inside another
 _KEPT_SOURCES = 512
 
@@ -52,7 +52,8 @@ class Expression:
 
     An effect is whole lines, with a hole `{target}` where they make a new value. written: those
     operands that it writes into or binds anew. by_layout: where the last bits of the result
-    depend on how operands lie in memory, how they have to lie: in C order, or ascending.
+    depend on how operands lie in memory, how they have to lie: C (in C order), F or ascending;
+    one word for all operands, or one for each.
     """
 
     template: str
@@ -218,7 +219,8 @@ def _rendered(statement: Statement, inside: Mapping[str, tuple[str, Form]], comp
     for at, name in enumerate(expression.operands):
         text, form = inside.get(name, (name, Form.CALL))
         if compact and expression.by_layout and name not in expression.written:
-            text, form = _ORDERED[expression.by_layout].format(text), Form.POSTFIX
+            orders = expression.by_layout.split()
+            text, form = _ORDERED[orders[min(at, len(orders) - 1)]].format(text), Form.POSTFIX
         alone = expression.form is Form.CALL
         if statement.is_effect:
             alone = expression.template.endswith(f"= {{{at}}}")  # the right side of an assignment

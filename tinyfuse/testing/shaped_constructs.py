@@ -215,7 +215,7 @@ def product(scope: Scope) -> Expression:
 
 def gram(scope: Scope) -> Expression:
     x = scope.array(_has_axes)
-    return operator("{0} @ {1}.T", x, x, by_layout="C")
+    return operator("{0} @ {1}.T", x, x, by_layout="C F")  # so that both factors are in C order
 
 
 def einsum(scope: Scope) -> Expression:
