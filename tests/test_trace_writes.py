@@ -318,7 +318,7 @@ def test_functions(function: Callable[..., Any]) -> None:
 
 
 def test_a_mask_is_read_before_anything_is_written() -> None:
-    """numpy's copyto reads a mask while it writes, so that it sees what it has written."""
+    """numpy reads a mask while it writes, so that it sees what it has written."""
 
     def shifted(m: Any, v: Any) -> Any:
         np.copyto(m[1:], v, where=m[:-1])
@@ -331,6 +331,14 @@ def test_a_mask_is_read_before_anything_is_written() -> None:
     assert found.tolist() == expected.tolist()
     assert tinyfuse.jit(shifted)(mask.copy(), values).tolist() == expected.tolist()
     check(lambda m, v: np.copyto(m, v, where=m), mask[1:], values)
+
+    def turned(m: Any, v: Any) -> Any:
+        m[m[::-1]] = v
+        return m
+
+    found = mask.copy()
+    found[mask[::-1]] = False
+    assert tinyfuse.jit(turned)(mask.copy(), False).tolist() == found.tolist()
 
 
 def test_a_copy_of_what_is_read_only_can_be_written() -> None:
@@ -690,7 +698,7 @@ def test_a_function_without_writes_needs_no_requirements() -> None:
     compiled = tinyfuse.jit(lambda x: x.reshape(-1) + 1).lower(X).compile()
     compiled(X)
     (executable,) = compiled._executables.values()
-    assert executable._required is None
+    assert executable.requirements is None
 
 
 class ArrayLike:

@@ -10,7 +10,7 @@ import numpy as np
 from tinyfuse.testing.index_constructs import is_index
 from tinyfuse.testing.program import Expression, call, effect, operator
 from tinyfuse.testing.scope import NotApplicable, Scope
-from tinyfuse.testing.write_constructs import LITERALS, fits, has_axes, part, value
+from tinyfuse.testing.write_constructs import LITERALS, fits, has_axes, is_mask, part, value
 
 
 def skipping_nan(scope: Scope) -> Expression:
@@ -105,7 +105,7 @@ def put(scope: Scope) -> Expression:
     target = scope.values[y]
     literal = scope.choices.choose(LITERALS)
     ids = scope.array(lambda other: is_index(other, max(target.size, 1)))
-    mask = scope.array(lambda other: other.dtype.kind == "b" and other.shape == target.shape)
+    mask = scope.array(lambda other: is_mask(other, target) and other.shape == target.shape)
     x = scope.array(lambda other: other.size > 0 and fits(other, target.dtype))
     forms = (
         effect(f"np.put({{0}}, {{1}}, {literal})", y, ids),
@@ -155,7 +155,7 @@ def write_what_is_masked(scope: Scope) -> Expression:
     target = scope.values[y]
     x = scope.array(lambda other: other.shape == target.shape and fits(other, target.dtype))
     mask = scope.array(
-        lambda m: m.dtype.kind == "b" and m.ndim > 0 and m.shape == target.shape[: m.ndim]
+        lambda m: is_mask(m, target) and m.ndim > 0 and m.shape == target.shape[: m.ndim]
     )
     symbol = scope.choices.choose(("=", "+=", "*="))
     text = scope.choices.choose(("{2}[{1}]", "{2}[{1}] * 2", "np.abs({2}[{1}])"))

@@ -13,7 +13,7 @@ import numpy as np
 from tinyfuse.testing.program import Expression, call, effect, method, operator
 from tinyfuse.testing.scope import NotApplicable, Scope
 from tinyfuse.testing.shaped_constructs import item
-from tinyfuse.testing.write_constructs import LITERALS, has_axes, part, value
+from tinyfuse.testing.write_constructs import LITERALS, has_axes, is_mask, part, value
 
 _MOST_AXES = 3  # of an array of indices
 
@@ -137,7 +137,7 @@ def set_masked(scope: Scope) -> Expression:
         test = scope.choices.choose(("> 0", "< 1", "== 2", "!= 0"))
         return effect(f"{{0}}[{{0}} {test}] {symbol} {literal}", y)
     mask = scope.array(
-        lambda m: m.dtype.kind == "b" and m.ndim > 0 and m.shape == target.shape[: m.ndim]
+        lambda m: is_mask(m, target) and m.ndim > 0 and m.shape == target.shape[: m.ndim]
     )
     place = scope.choices.choose(("{0}[{1}]", "{0}[{1}]", "{0}[~{1}]"))
     rest = target.shape[scope.values[mask].ndim :]

@@ -68,6 +68,14 @@ def fits(value: np.ndarray | np.generic, dtype: np.dtype) -> bool:
         return bool(np.all((x > -1) & (x < float(np.iinfo(dtype).max))))
 
 
+def is_mask(mask: np.ndarray | np.generic, target: np.ndarray | np.generic) -> bool:
+    """Whether a value can say where a target is written.
+
+    numpy reads a mask while it writes: where they overlap, it sees what it has written.
+    """
+    return mask.dtype.kind == "b" and (mask is target or not share_memory(mask, target))
+
+
 def _stretches(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     try:
         return np.broadcast_shapes(shape, to) == to
@@ -219,14 +227,7 @@ def copyto(scope: Scope) -> Expression:
     target = scope.values[y]
     text, operands = value(scope, target, 1)
     if scope.choices.chance(1, 3):
-        # numpy reads a mask while it writes; where they overlap, what it has written
-        mask = scope.array(
-            lambda m: (
-                m.dtype.kind == "b"
-                and _stretches(m.shape, target.shape)
-                and (m is target or not share_memory(m, target))
-            )
-        )
+        mask = scope.array(lambda m: is_mask(m, target) and _stretches(m.shape, target.shape))
         return effect(
             f"np.copyto({{0}}, {text}, where={{{1 + len(operands)}}})", y, *operands, mask
         )
