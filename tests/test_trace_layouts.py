@@ -37,6 +37,7 @@ z.copy(); z.copy("K"); z.copy("F"); z.copy("A"); z.astype(float); z.astype(float
 z.astype(float, order="F"); z.astype(z.dtype); z.astype(z.dtype, order="C")
 z.astype(z.dtype, order="F"); (z + 0).astype(z.dtype, copy=False, order="F")
 z + 1; z * z.T; -z; z > 0; np.where(z > 0, z, 0); np.where(z > 0, z, z.T); z.clip(0, 1)
+np.ascontiguousarray(z + 0).T - 1; np.asarray(z, order="F").T * 2; z.ravel().reshape(3, 3).T + 1
 z * np.float64(2) + np.ones((3, 3), order="F"); np.ones((3, 3), order="F") + z; z * z.max()
 np.trace(z) * z; z[:, :, None] + z; np.arange(3)[:, None] + z
 np.round(z, 1); np.round(z, -1); np.floor(z); np.modf(z)[0]; np.divmod(z, 2)[0]

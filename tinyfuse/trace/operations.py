@@ -167,7 +167,12 @@ def alias(x: Tracer, shares: bool | Question = True) -> Tracer:
 
 def in_c_order(x: Tracer) -> Tracer:
     """The same elements: a view where they lie in C order, else a copy of them."""
-    return alias(x, is_contiguous)
+    view = alias(x, is_contiguous)
+    if x.ndim > 1 and not x._scalar:
+        # a value of its own, which lies in C order whatever x does
+        view._value = active().emit(p.cast, x._atom, dtype=x.dtype)
+        lying(view, "C", x)
+    return view
 
 
 def scalar_copy(x: Tracer) -> Tracer:

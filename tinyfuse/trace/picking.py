@@ -87,7 +87,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 @listed(np.put, method="put")
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     target = _writable(a, "np.put")
-    index = in_mode(ind, target.size, mode, "safe")
+    rule = "safe" if isinstance(ind, np.ndarray) else "same_kind"  # scalars are Python integers
+    index = in_mode(ind, target.size, mode, rule)
     index = reshape(index, (index.size,))
     if index.size and not target.size:
         raise errors.IndexingError("cannot replace elements of an empty array")

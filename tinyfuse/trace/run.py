@@ -182,10 +182,17 @@ def _output(builder: GraphBuilder, effects: Effects, value: Any) -> OutputSpec:
         if type(value) is TracedFloat:
             return OutputSpec(value._atom, weak=True)
         shared = effects.shared(value)
-        return OutputSpec(value._atom, is_scalar=value._scalar, shared=shared)
+        return OutputSpec(_itself(value)._atom, is_scalar=value._scalar, shared=shared)
     if isinstance(value, np.ndarray):
         return OutputSpec(builder.capture(value))
     return OutputSpec(value)
+
+
+def _itself(value: Tracer) -> Tracer:
+    """The array that a result is, if it is all of another one."""
+    while value._base is not None and value._step is None:
+        value = value._base
+    return value
 
 
 def _require_unchanged(
