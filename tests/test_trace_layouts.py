@@ -47,6 +47,7 @@ np.repeat(z, 2, axis=0); np.array([z, z])[0]; np.dstack([z, z])[..., 0]
 np.take(z, [0, 1], axis=0); np.take(z, [0, 1], axis=1); z.take([0, 1], axis=0); z[[0, 1]]
 z[:, [0, 1]]; z[np.ix_([0, 1], [1, 2])]; np.take(z.T, [0, 1], axis=0); np.take(z, 1, axis=0)[None]
 np.choose((z > 0).astype(int), [z, z]); np.select([z > 0], [z], 0); np.searchsorted([0.0, 1.0], z)
+z.cumsum(axis=0, dtype=float); z.cumprod(axis=1)
 np.broadcast_to(z, (2, 3, 3)) + 0; np.diff(z); np.tril(z); np.flip(z).copy()
 """.replace("\n", ";").split(";")
 

@@ -41,7 +41,9 @@ def accumulate(
     x = traced(array)
     at = _axis(axis, x.ndim)
     to = _dtype(ufunc, x, dtype, out)
-    x = cast(x, to)
+    given, x = x, cast(x, to)
+    if x is not given:
+        active().memory.convert(given._atom, x._atom)
     if ufunc is np.power:
         exponents = slice_axis(x, at, 1, max(x.shape[at] - 1, 0))
         require_exponents(exponents, resolve(ufunc, (to, to)))
