@@ -294,8 +294,9 @@ def start_python(code: str, tmp_path: Path, directory: Path) -> subprocess.Popen
 @needs_proc
 def test_an_interrupt_ends_the_compiler(tmp_path: Path, directory: Path):
     code = """
-import os
+import os, signal
 import numpy as np, tinyfuse
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background jobs
 f = tinyfuse.jit(lambda x: x + 1)
 try:
     f(np.ones(3))

@@ -241,9 +241,9 @@ def test_text_that_is_not_c_is_found(monkeypatch: pytest.MonkeyPatch):
 
 def test_another_order_of_summation_is_found(monkeypatch: pytest.MonkeyPatch):
     """Lanes combined with their neighbours instead of halved."""
-    rounds = tinyfuse.lower.lower._rounds
+    rounds = tinyfuse.lower.lower.rounds
     monkeypatch.setattr(
-        tinyfuse.lower.lower, "_rounds", lambda order, length: rounds(Order.PAIRWISE, length)
+        tinyfuse.lower.lower, "rounds", lambda order, length: rounds(Order.PAIRWISE, length)
     )
     report = climb([planted()], Variant("fused C", fused))
     assert set(rungs(report)) == {"unfused loops", "fused loops", "fused C"}

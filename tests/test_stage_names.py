@@ -103,6 +103,7 @@ def test_a_value_is_called_after_the_view_that_has_a_name():
     g.slice(g.op("exp", x), (slice(0, 1), slice(None)), name="first")
     stages = build_stages(g.graph(g.op("negative", x)))
     assert [(stage.name, stage.named) for stage in stages.stages] == [
+        ("largest_rank", False),
         ("largest", True),
         ("exp_1", False),
         ("out", False),
