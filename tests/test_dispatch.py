@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import random
+import re
 import subprocess
 import sys
 import sysconfig
@@ -20,6 +21,8 @@ import numpy as np
 import pytest
 
 import tinyfuse
+import tinyfuse.direct as direct_module
+import tinyfuse.dispatch as dispatch_module
 from tests.runtime_programs import ROOT, answering, run_python
 from tinyfuse.direct import direct
 from tinyfuse.dispatch import MOST_CALLS, Dispatcher, extension
@@ -948,6 +951,31 @@ def test_the_extension_has_no_warnings(compiler: str, file: str, tmp_path: Path)
         text=True,
     )
     assert (outcome.returncode, outcome.stderr) == (0, "")
+
+
+@needs_extension
+def test_constants_are_those_of_the_extension():
+    for name in ("INTERFACE", "MOST_CALLS"):
+        assert getattr(extension, name) == getattr(dispatch_module, name)
+    for name in ("MOST_ARGUMENTS", "MOST_OUTPUTS"):
+        assert getattr(extension, name) == getattr(direct_module, name)
+
+
+@pytest.mark.parametrize(
+    ("enumeration", "prefix", "members"),
+    [
+        ("source_kind", "", direct_module.Source),
+        ("argument_kind", "", direct_module.Kind),
+        ("output_kind", "AS_", direct_module.OutputKind),
+        ("leaf_kind", "FROM_", direct_module.ResultKind),
+    ],
+)
+def test_enumerations_are_those_of_the_extension(enumeration: str, prefix: str, members: Any):
+    header = re.sub("//.*", "", (runtime_c() / "dispatch.h").read_text())
+    found = re.search(rf"typedef enum {{([^}}]*)}} {enumeration};", header)
+    assert found is not None
+    names = [name.removeprefix(prefix) for name in re.findall(r"\w+", found[1])]
+    assert {name: at for at, name in enumerate(names)} == dict(members.__members__)
 
 
 @needs_extension
