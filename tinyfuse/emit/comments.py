@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from tinyfuse.loops.ir import Kernel, Loops
+import textwrap
+from collections.abc import Sequence
+
+from tinyfuse.loops.ir import Buffer, Kernel, Loops
 from tinyfuse.machine import KIB
+
+SHOWN_STAGES = 8  # of a kernel
+WIDTH = 100  # of what is not the user's
+UNBROKEN = "\N{NO-BREAK SPACE}"  # a space where no line ends
 
 
 def kernel_comment(kernel: Kernel) -> list[str]:
@@ -12,20 +19,42 @@ def kernel_comment(kernel: Kernel) -> list[str]:
     lines = [safe(line) for text in statements for line in text.splitlines()]
     spent = kernel.cost
     summary = (
-        f"[{', '.join(kernel.stages)}] reads {size_text(spent.bytes_read)},"
+        f"[{stages_text(kernel.stages)}] reads {size_text(spent.bytes_read)},"
         f" writes {size_text(spent.bytes_written)}, {count_text(spent.flops)}"
     )
-    return [f"// {line}".rstrip() for line in (*lines, summary)]
+    return [*[f"// {line}".rstrip() for line in lines], *_wrapped(summary)]
+
+
+def stages_text(names: Sequence[str]) -> str:
+    """The first few: a search alone is a hundred stages."""
+    more = len(names) - SHOWN_STAGES
+    return ", ".join([*names[:SHOWN_STAGES], *([f"... and {more} more"] if more > 0 else [])])
+
+
+def _wrapped(text: str) -> list[str]:
+    lines = textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent="// ",
+        subsequent_indent="//   ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(UNBROKEN, " ") for line in lines]
 
 
 def entry_comment(loops: Loops) -> list[str]:
     """What the entry takes: the arrays in their order, and how much scratch memory."""
-    arrays = [f"{buffer.name} {buffer.dtype.name}[{buffer.size}]" for buffer in loops.inputs]
-    results = [f"{buffer.name} {buffer.dtype.name}[{buffer.size}]" for buffer in loops.outputs]
+    arrays = [_type_text(buffer) for buffer in loops.inputs]
+    results = [_type_text(buffer) for buffer in loops.outputs]
     return [
-        f"// arrays: {', '.join(arrays) or 'none'}; then the results: {', '.join(results)}",
+        *_wrapped(f"arrays: {', '.join(arrays) or 'none'}; then the results: {', '.join(results)}"),
         f"// scratch: {loops.scratch_bytes} bytes; returns 0",
     ]
+
+
+def _type_text(buffer: Buffer) -> str:
+    return f"{buffer.name}{UNBROKEN}{buffer.dtype.name}[{buffer.size}]"
 
 
 def safe(line: str) -> str:

@@ -183,7 +183,8 @@ static void large_sums_out_2_task(void *const *buffers, long begin, long end) {
   large_sums_out_2(buffers[0], buffers[1], begin, end);
 }
 
-// arrays: x float32[630000]; then the results: out float32[1], out_1 float32[2100], out_2 float32[300]
+// arrays: x float32[630000]; then the results: out float32[1], out_1 float32[2100],
+//   out_2 float32[300]
 // scratch: 25216 bytes; returns 0
 int large_sums(void *const *arrays, void *scratch, const tf_pool *pool) {
   float *x = arrays[0];

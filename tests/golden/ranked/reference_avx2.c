@@ -386,7 +386,8 @@ static void ranked_out_2(const float *restrict sort, float *restrict out_2) {
     out_2[i] = tf_isnan_float(sort[9 * i + 8]) ? sort[9 * i + 8] : (0.0f + sort[9 * i + 4]) / 1.0f;
 }
 
-// arrays: x float32[360], y float32[360]; then the results: out float32[360], out_1 float32[360], out_2 float32[40]
+// arrays: x float32[360], y float32[360]; then the results: out float32[360], out_1 float32[360],
+//   out_2 float32[40]
 // scratch: 2880 bytes; returns 0
 int ranked(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;

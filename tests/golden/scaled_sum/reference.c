@@ -9,7 +9,8 @@ static void scaled_sum_out(const double *restrict alpha, const double *restrict 
     out[i] = cast * x[i] + cast_1 * y[i];
 }
 
-// arrays: x float32[100], y float32[100], alpha float64[1], beta float64[1]; then the results: out float32[100]
+// arrays: x float32[100], y float32[100], alpha float64[1], beta float64[1]; then the results:
+//   out float32[100]
 // scratch: 0 bytes; returns 0
 int scaled_sum(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)scratch;
