@@ -68,6 +68,12 @@ def fits(value: np.ndarray | np.generic, dtype: np.dtype) -> bool:
         return bool(np.all((x > -1) & (x < float(np.iinfo(dtype).max))))
 
 
+def require_range(place: np.ndarray | np.generic, given: np.ndarray | np.generic) -> None:
+    """Raise NotApplicable where what is computed of both may leave the range that `fits` knows."""
+    if place.dtype.kind == "u" and np.result_type(place.dtype, given.dtype).kind == "f":
+        raise NotApplicable
+
+
 def is_mask(mask: np.ndarray | np.generic, target: np.ndarray | np.generic) -> bool:
     """Whether a value can say where a target is written.
 
