@@ -15,7 +15,8 @@ from tinyfuse.config import compile_log as log
 from tinyfuse.dispatch import paused
 from tinyfuse.dtypes import FLOAT64, describe, is_supported
 from tinyfuse.errors import SideEffectError, UnsupportedDtypeError
-from tinyfuse.graph.ir import Graph, Literal, Var
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Atom, Graph, Literal, Var
 from tinyfuse.source import Source
 from tinyfuse.trace.builder import GraphBuilder, leaked, place_text, state
 from tinyfuse.trace.effects import Effects
@@ -78,7 +79,8 @@ def _trace(
             returned = scope.see_root(function)(*args, **kwargs)
         results, out_tree = tree.flatten(returned)
         effects = Effects([*arguments, *scope.captured()])
-        outputs = [_output(builder, effects, scope.original(value)) for value in results]
+        floats = [leaf._atom for leaf in leaves if type(leaf) is TracedFloat]
+        outputs = [_output(builder, effects, scope.original(value), floats) for value in results]
     finally:
         state.builder, state.scope = outer
     _require_unchanged(function, (args, kwargs), leaves, in_tree, names)
@@ -171,7 +173,10 @@ def _variadic(positional: list[str], function: Callable[..., Any]) -> tuple[str]
     return (starred[0] if starred else "x",)
 
 
-def _output(builder: GraphBuilder, effects: Effects, value: Any) -> OutputSpec:
+def _output(
+    builder: GraphBuilder, effects: Effects, value: Any, floats: Sequence[Atom]
+) -> OutputSpec:
+    """floats: the arguments that the caller gives as Python floats, which are no arrays."""
     if type(value) is Masked:
         words = f"the function returns x[mask]: {REMEDY}{value._place}"
         refused = errors.DataDependentShapeError(words)
@@ -182,7 +187,10 @@ def _output(builder: GraphBuilder, effects: Effects, value: Any) -> OutputSpec:
         if type(value) is TracedFloat:
             return OutputSpec(value._atom, weak=True)
         shared = effects.shared(value)
-        return OutputSpec(_itself(value)._atom, is_scalar=value._scalar, shared=shared)
+        atom = _itself(value)._atom
+        if any(atom is each for each in floats):
+            atom = builder.emit(p.cast, atom, dtype=atom.dtype)
+        return OutputSpec(atom, is_scalar=value._scalar, shared=shared)
     if isinstance(value, np.ndarray):
         return OutputSpec(builder.capture(value))
     return OutputSpec(value)
