@@ -431,16 +431,16 @@ np.asarray(y), y, -y
 """.strip().splitlines()
 
 
-def of_float(expression: str) -> Any:
+def of_expression(expression: str, parameters: str) -> Any:
     space: dict[str, Any] = {"np": np}
-    exec(f"def f(x, y):\n    return {expression}\n", space)
+    exec(f"def f({parameters}):\n    return {expression}\n", space)
     return space["f"]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("expression", ARRAYS_OF_A_FLOAT)
 def test_arrays_of_a_run_time_float(expression: str) -> None:
-    function, x = of_float(expression), X.astype(np.float32)
+    function, x = of_expression(expression, "x, y"), X.astype(np.float32)
     compiled = tinyfuse.jit(function)
     for y in (2.7, -0.0, 300.7, 1e300, math.inf, math.nan):
         assert check(function, x, y).specs[1].kind == "weak"
@@ -476,3 +476,18 @@ def test_numpys_own_code_asks_for_the_value_of_a_float() -> None:
 
     for y in (0.5, 2.0, math.inf, math.nan):
         assert_same(tinyfuse.jit(ask)(y), ask(y))
+
+
+NUMBERS_AS_ARRAYS = """
+np.broadcast_to(s, ()), np.broadcast_arrays(s, s), np.broadcast_arrays(s, x[0, 0]), s, -s
+np.expand_dims(s, ()), np.tile(s, ()), np.tile(x[0, 0], ()), np.expand_dims(x[0, 0], ())
+np.reshape(s, ()), np.squeeze(s), np.transpose(s), np.asarray(s), np.copy(s), np.array([s])[0]
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("s", [2.5, np.float32(2.5), np.int8(3), np.array(2.5)])
+@pytest.mark.parametrize("expression", NUMBERS_AS_ARRAYS)
+def test_numbers_as_arrays_without_axes(expression: str, s: Any) -> None:
+    function = of_expression(expression, "x, s")
+    check(function, X, s)
+    assert_same(tinyfuse.jit(function)(X, s), function(X, s))
