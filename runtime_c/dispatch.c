@@ -192,7 +192,9 @@ static int execute(PyObject *module) {
   import_array1(-1);
   if (tf_prepare_memory()) return -1;
   slowly_name = PyUnicode_InternFromString("_slowly");
-  if (!slowly_name || PyModule_AddIntConstant(module, "INTERFACE", INTERFACE)) return -1;
+  if (!slowly_name || PyModule_AddIntMacro(module, INTERFACE) || PyModule_AddIntMacro(module, MOST_CALLS) ||
+      PyModule_AddIntMacro(module, MOST_ARGUMENTS) || PyModule_AddIntMacro(module, MOST_OUTPUTS))
+    return -1;
   return PyModule_AddType(module, &tf_direct_call_type) || PyModule_AddType(module, &dispatcher_type) ? -1 : 0;
 }
 

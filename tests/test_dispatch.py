@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import random
+import re
 import subprocess
 import sys
 import sysconfig
@@ -20,11 +21,13 @@ import numpy as np
 import pytest
 
 import tinyfuse
+import tinyfuse.direct as direct_module
+import tinyfuse.dispatch as dispatch_module
 from tests.runtime_programs import ROOT, answering, run_python
 from tinyfuse.direct import direct
 from tinyfuse.dispatch import MOST_CALLS, Dispatcher, extension
 from tinyfuse.emit.prelude import runtime_c
-from tinyfuse.errors import ArgumentError
+from tinyfuse.errors import ArgumentError, SideEffectError
 from tinyfuse.jitted import JittedFunction
 from tinyfuse.runtime.build import build
 from tinyfuse.runtime.library import load
@@ -457,6 +460,67 @@ def test_keys_of_a_dictionary_are_compared_at_every_call():
     assert equal(f(X), 0 + X * (TABLE * 2))
 
 
+# Groups of keys that are one for a dictionary.
+EQUAL_KEYS: dict[str, tuple[Any, ...]] = {
+    "ones": (1, True, 1.0, np.int64(1), np.float32(1), np.bool_(True)),
+    "zeros": (0.0, -0.0, 0, False),
+    "tuples": ((1, "a"), (True, "a"), (1.0, "a")),
+    "sets": (frozenset([1]), frozenset([True])),
+    "nested": (((0.0,),), ((-0.0,),)),
+}
+
+
+def described(keys: Any) -> list[tuple[str, type]]:
+    return [(repr(key), type(key)) for key in keys]
+
+
+@pytest.mark.parametrize("cls", [dict, OrderedDict])
+@pytest.mark.parametrize("name", EQUAL_KEYS)
+def test_keys_of_another_type_are_other_keys(name: str, cls: type):
+    keys = EQUAL_KEYS[name]
+    f = tinyfuse.jit(lambda d: type(d)((key, value + 1) for key, value in d.items()))
+    outer = tinyfuse.jit(lambda ds: [key for d in ds for key in d])
+    for key in keys * 3:
+        found = f(cls([("first", X), (key, X)]))
+        assert described(found) == described(["first", key])
+        assert described(outer([{key: X}])) == described([key])
+
+
+@pytest.mark.parametrize("name", EQUAL_KEYS)
+def test_captured_keys_of_another_type_are_other_keys(name: str):
+    captured: dict[Any, Any] = {}
+    f = tinyfuse.jit(lambda x: {key: x * value for key, value in captured.items()})
+    for key in EQUAL_KEYS[name] * 3:
+        captured.clear()
+        captured[key] = TABLE
+        assert described(f(X)) == described([key])
+
+
+def test_a_nan_is_a_key_of_its_own():
+    f = tinyfuse.jit(lambda d: {key: value + 1 for key, value in d.items()})
+    for key in [float("nan"), float("nan")] * 2:
+        assert next(iter(f({key: X}))) is key
+
+
+def test_another_key_in_place_of_an_equal_one_is_a_side_effect():
+    captured = {1: TABLE}
+
+    def change(d):
+        d[True] = d.pop(1)
+
+    def change_captured(x):
+        change(captured)
+        return x + 1
+
+    def change_argument(d):
+        change(d)
+        return d[1] + 1
+
+    for f, argument in ((change_captured, X), (change_argument, {1: X})):
+        with pytest.raises(SideEffectError):
+            tinyfuse.jit(f)(argument)
+
+
 def test_a_direct_call_is_a_part_of_a_function_that_is_traced():
     table = TABLE.copy()
     inner = calls(lambda x: x * table, X)
@@ -887,6 +951,31 @@ def test_the_extension_has_no_warnings(compiler: str, file: str, tmp_path: Path)
         text=True,
     )
     assert (outcome.returncode, outcome.stderr) == (0, "")
+
+
+@needs_extension
+def test_constants_are_those_of_the_extension():
+    for name in ("INTERFACE", "MOST_CALLS"):
+        assert getattr(extension, name) == getattr(dispatch_module, name)
+    for name in ("MOST_ARGUMENTS", "MOST_OUTPUTS"):
+        assert getattr(extension, name) == getattr(direct_module, name)
+
+
+@pytest.mark.parametrize(
+    ("enumeration", "prefix", "members"),
+    [
+        ("source_kind", "", direct_module.Source),
+        ("argument_kind", "", direct_module.Kind),
+        ("output_kind", "AS_", direct_module.OutputKind),
+        ("leaf_kind", "FROM_", direct_module.ResultKind),
+    ],
+)
+def test_enumerations_are_those_of_the_extension(enumeration: str, prefix: str, members: Any):
+    header = re.sub("//.*", "", (runtime_c() / "dispatch.h").read_text())
+    found = re.search(rf"typedef enum {{([^}}]*)}} {enumeration};", header)
+    assert found is not None
+    names = [name.removeprefix(prefix) for name in re.findall(r"\w+", found[1])]
+    assert {name: at for at, name in enumerate(names)} == dict(members.__members__)
 
 
 @needs_extension

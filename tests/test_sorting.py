@@ -116,6 +116,36 @@ def test_methods_of_quantiles(method: str, dtype: str) -> None:
             check(lambda x, q=q: np.percentile(x, np.multiply(q, 100), axis=0, method=method), x)
 
 
+WHOLE: tuple[Any, ...] = (
+    *(0, 1, True, False, [0, 1], [True, False], [[0, 1]], [0.25, 1], [], [[]]),
+    *(np.float32(0.5), np.int64(1), np.uint8(0), np.bool_(True)),
+)
+
+
+@pytest.mark.parametrize("method", METHODS.split(" "))
+@pytest.mark.parametrize("function", [np.quantile, np.percentile])
+def test_quantiles_at_whole_numbers(function: Callable[..., Any], method: str) -> None:
+    for dtype in ("float32", "float64", "int32", "int64", "uint8", "bool"):
+        for values in ([3], [3, 1], [3, 1, 2, 5, 4], [np.inf, 1, -np.inf]):
+            if dtype[0] != "f" and np.inf in values:
+                continue
+            x = np.array(values).astype(dtype)
+            for q in WHOLE:
+                compare(lambda x, q=q: function(x, q, method=method), x)
+                compare(lambda x, q=q: function(x[:, None], q, axis=0, method=method), x)
+
+
+@pytest.mark.parametrize("method", ["weibull", "interpolated_inverted_cdf"])
+def test_the_ends_are_the_least_and_the_greatest(method: str) -> None:
+    x = np.array([3.0, 1, 2, 5, 4])
+    both = tinyfuse.jit(lambda x: np.quantile(x, [0, 1], method=method))(x)
+    assert (both.dtype, both.tolist()) == (np.float64, [1.0, 5.0])
+    one = tinyfuse.jit(lambda x, q: np.quantile(x, q, method=method))
+    found = [one(x.astype(np.int64), q) for q in (0, 1, False, True)]
+    assert found == [1, 5, 1, 5]
+    assert [type(each) for each in found] == [np.float64] * 2 + [np.int64] * 2
+
+
 def test_quantiles_of_an_argument_compile_its_value_in() -> None:
     quantile = tinyfuse.jit(lambda x, q: np.quantile(x, q))
     x = np.arange(9.0)

@@ -112,3 +112,12 @@ def test_one_object_in_two_places_is_two_leaves() -> None:
 def test_the_number_of_leaves_is_checked() -> None:
     with pytest.raises(ValueError, match=r"^the tree has 2 leaves, got 1$"):
         flatten((1, 2))[1].unflatten([1])
+
+
+@pytest.mark.parametrize("keys", [(1, True, 1.0, np.int64(1)), (0.0, -0.0), ((1,), (True,))])
+def test_structures_with_equal_keys_of_other_types_differ(keys: tuple[Any, ...]) -> None:
+    structures = [flatten({key: 1})[1] for key in keys]
+    assert len(set(structures)) == len(keys)
+    assert [structures.index(flatten({key: 1})[1]) for key in keys] == list(range(len(keys)))
+    nested = [flatten([(structure.unflatten([1]),)])[1] for structure in structures]
+    assert len(set(nested)) == len(keys)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyfuse.memory import layout
-from tinyfuse.signature import Key, same_arrays, typed
+from tinyfuse.signature import Key, same_arrays
+from tinyfuse.tree import typed
 
 
 class ByValue:

@@ -22,7 +22,8 @@ from tinyfuse.trace import ArgumentSpec, Captured, Place
 from tinyfuse.trace.captured import Guard, Same, SameParts, SameType, is_constant
 from tinyfuse.tree import LEAF, TreeDef, parts_of, slots
 
-MOST_ARGUMENTS = 64  # as in runtime_c/dispatch.c
+# These, and the members of the classes below, are as in runtime_c/dispatch.h.
+MOST_ARGUMENTS = 64
 MOST_OUTPUTS = 32
 
 # From here on other threads may run Python while a program computes; letting them and getting back

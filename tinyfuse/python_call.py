@@ -17,7 +17,7 @@ from tinyfuse.dispatch import MISS, PythonCall
 from tinyfuse.runtime.declarations import ffi
 from tinyfuse.runtime.library import scratch
 from tinyfuse.runtime.pool import pool
-from tinyfuse.signature import typed
+from tinyfuse.tree import same_keys, typed
 
 Variables = dict[str, Any]
 
@@ -159,7 +159,7 @@ def _walked(value: Any, steps: tuple[tuple[bool, Any], ...]) -> Any:
 
 
 def _has_keys(value: Any, keys: tuple[Any, ...]) -> bool:
-    return tuple(value) == keys if type(value) is dict else len(value) == len(keys)
+    return same_keys(tuple(value), keys) if type(value) is dict else len(value) == len(keys)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -18,7 +18,7 @@ from tinyfuse.errors import ArgumentError, TinyfuseError, UnsupportedDtypeError
 from tinyfuse.memory import near_pairs, same_memory
 from tinyfuse.parameters import Arguments, Parameters
 from tinyfuse.records import replace
-from tinyfuse.tree import Leaf, TreeDef, flatten, parts_of
+from tinyfuse.tree import Leaf, TreeDef, compared_keys, flatten, parts_of, typed
 
 SHOWN_LEAVES = 8  # of a signature, in messages
 SHOWN_CHARACTERS = 40  # of a static value, in messages
@@ -79,15 +79,6 @@ def static(value: Any) -> Any:
             "or leave it out of static_argnames"
         ) from None
     return Static(value, key)
-
-
-def typed(value: Any) -> Any:
-    """Equal for values that mean the same: 1, 1.0 and True are three, -0.0 and 0.0 two."""
-    if isinstance(value, tuple):
-        return (type(value), *map(typed, value))
-    if isinstance(value, np.generic):
-        return value.dtype, value.tobytes()
-    return type(value), repr(value) if isinstance(value, float | complex) else value
 
 
 def _type_of_array(value: Any) -> Any:
@@ -321,7 +312,7 @@ def _part(value: Any, values: list[Any]) -> Any:
         values.append(value)
         return key
     kind, static, keys, items = parts
-    return (kind, static, keys, *[_part(item, values) for item in items])
+    return (kind, static, compared_keys(kind, keys), *[_part(item, values) for item in items])
 
 
 def _static(parameters: Parameters, name: str, value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import operator
 import types
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +21,8 @@ Path = tuple[Any, ...]
 class TreeDef:
     """The structure of a value without its leaves. Hashable: equal where leaves mean the same.
 
+    Keys are the same as in `same_keys`.
+
     kind: how the children are put together; a leaf has the kind `leaf`.
     keys: what leads to each child: positions, dictionary keys or attribute names.
     static: what else the container needs (a class, a default factory).
@@ -30,6 +33,17 @@ class TreeDef:
     keys: tuple[Any, ...] = ()
     children: tuple[TreeDef, ...] = ()
     leaf_count: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TreeDef):
+            return NotImplemented
+        return self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash(self._compared())
+
+    def _compared(self) -> tuple[Any, ...]:
+        return self.kind, self.static, compared_keys(self.kind, self.keys), self.children
 
     def unflatten(self, leaves: Sequence[Any]) -> Any:
         """The value of this structure with these leaves, in the order of `flatten`."""
@@ -50,6 +64,32 @@ class TreeDef:
 
 LEAF = TreeDef("leaf", leaf_count=1)
 NONE = TreeDef("none")
+
+
+def typed(value: Any) -> Any:
+    """Equal for values that mean the same: 1, 1.0 and True are three, -0.0 and 0.0 two."""
+    if isinstance(value, tuple):
+        return (type(value), *map(typed, value))
+    if isinstance(value, frozenset):
+        return type(value), frozenset(map(typed, value))
+    if isinstance(value, np.generic):
+        return value.dtype, value.tobytes()
+    return type(value), repr(value) if isinstance(value, float | complex) else value
+
+
+def compared_keys(kind: str, keys: tuple[Any, ...]) -> Any:
+    """Equal for the same keys of two containers of a kind.
+
+    The keys themselves, too, because a NaN is no other one.
+    """
+    return (keys, typed(keys)) if kind in MAPPINGS else keys
+
+
+def same_keys(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether keys are equal and mean the same: for a dictionary 1, 1.0 and True are one key."""
+    if len(one) == len(other) and all(map(operator.is_, one, other)):
+        return True
+    return one == other and bool(typed(one) == typed(other))
 
 
 class Leaf:
@@ -109,6 +149,8 @@ def _mapping(value: dict[Any, Any]) -> Parts:
     static = value.default_factory if isinstance(value, defaultdict) else None
     return type(value).__name__, static, tuple(value), list(value.values())
 
+
+MAPPINGS = ("dict", "OrderedDict", "defaultdict")
 
 _KINDS: dict[type, Callable[[Any], Parts]] = {
     tuple: _sequence,

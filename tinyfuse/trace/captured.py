@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyfuse.dtypes import describe
 from tinyfuse.records import dataclass, field
-from tinyfuse.tree import TreeDef, parts_of
+from tinyfuse.tree import TreeDef, parts_of, same_keys
 
 # Bytes of an array whose elements are compared at every call, where tracing needs them.
 COMPARED_BYTES = 4096
@@ -191,7 +191,7 @@ class SameParts(_Changing):
     def difference(self, now: Any) -> str | None:
         if type(now) is self.type:
             parts = parts_of(now)
-            if (parts[2] if parts else tuple(vars(now))) == self.keys:
+            if same_keys(parts[2] if parts else tuple(vars(now)), self.keys):
                 return None
         return f"the captured {self.place.name} has other parts"
 

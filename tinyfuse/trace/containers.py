@@ -20,7 +20,7 @@ from tinyfuse.trace.captured import (
 )
 from tinyfuse.trace.eagerly import UnknownError, as_numpy
 from tinyfuse.trace.reachable import is_users
-from tinyfuse.tree import LEAF, Parts, TreeDef, parts_of
+from tinyfuse.tree import LEAF, Parts, TreeDef, parts_of, same_keys
 
 if TYPE_CHECKING:
     from tinyfuse.trace.scope import Scope
@@ -105,7 +105,7 @@ class Containers:
         for seen in self._seen.values():
             _, _, keys, items = _parts(seen.shown)
             count = len(seen.keys)
-            same = keys[:count] == seen.keys and all(
+            same = same_keys(keys[:count], seen.keys) and all(
                 new is old for new, old in zip(items, seen.items, strict=False)
             )
             if not same:

@@ -116,47 +116,58 @@ def _from_ends(first: float, last: float) -> Callable[[Any, Any], Any]:
     return lambda n, q: n * q + (first + q * (1 - first - last)) - 1
 
 
-# For each method the position of a quantile q among n sorted elements, before rounding.
-_POSITIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "linear": lambda n, q: (n - 1) * q,
-    "lower": lambda n, q: np.floor((n - 1) * q).astype(np.intp),
-    "higher": lambda n, q: np.ceil((n - 1) * q).astype(np.intp),
-    "nearest": lambda n, q: np.around((n - 1) * q).astype(np.intp),
-    "midpoint": lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q)),
-    "interpolated_inverted_cdf": _from_ends(0, 1),
-    "hazen": _from_ends(0.5, 0.5),
-    "weibull": _from_ends(0, 0),
-    "median_unbiased": _from_ends(1 / 3.0, 1 / 3.0),
-    "normal_unbiased": _from_ends(3 / 8.0, 3 / 8.0),
+class _Method(NamedTuple):
+    """position: that of a quantile q among n sorted elements, before rounding.
+
+    whole: kinds of dtypes of positions that are those of single elements; others are interpolated
+        between, also where they are integers, and may be beyond the ends.
+    """
+
+    position: Callable[[Any, Any], Any]
+    whole: str = ""
+
+
+_METHODS: dict[str, _Method] = {
+    "linear": _Method(lambda n, q: (n - 1) * q, "iu"),
+    "lower": _Method(lambda n, q: np.floor((n - 1) * q).astype(np.intp), "i"),
+    "higher": _Method(lambda n, q: np.ceil((n - 1) * q).astype(np.intp), "i"),
+    "nearest": _Method(lambda n, q: np.around((n - 1) * q).astype(np.intp), "i"),
+    "midpoint": _Method(lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q))),
+    "interpolated_inverted_cdf": _Method(_from_ends(0, 1)),
+    "hazen": _Method(_from_ends(0.5, 0.5)),
+    "weibull": _Method(_from_ends(0, 0)),
+    "median_unbiased": _Method(_from_ends(1 / 3.0, 1 / 3.0)),
+    "normal_unbiased": _Method(_from_ends(3 / 8.0, 3 / 8.0)),
 }
 
 
 def _quantiles(
     a: Any, q: np.ndarray, weak: bool, axis: Any, overwrite: Any, method: str, keepdims: Any
 ) -> Tracer:
-    if method not in _POSITIONS:
+    if method not in _METHODS:
         raise errors.UnsupportedArgumentError(
-            f"method={method!r} of quantiles is not supported, but {', '.join(_POSITIONS)}"
+            f"method={method!r} of quantiles is not supported, but {', '.join(_METHODS)}"
         )
     if q.ndim > 2:
         raise errors.InvalidArgumentError("q must be a scalar or 1d")
     rows = _sorted_rows(a, axis, overwrite)
-    positions = np.asanyarray(_POSITIONS[method](rows.length, q))
+    positions = np.asanyarray(_METHODS[method].position(rows.length, q))
     if not rows.length:
         raise errors.IndexingError("index -1 is out of bounds for axis 0 with size 0")
-    parts = [_quantile(rows, each, weak, method) for each in positions.ravel()]
-    if not parts:
-        raise errors.UnsupportedArgumentError("no quantiles: q is empty")
+    # Without quantiles the dtype is that of any.
+    computed = positions.ravel() if q.size else np.zeros(1, positions.dtype)
+    parts = [_quantile(rows, each, weak, method) for each in computed]
     if not q.ndim:
         return _finished(lying(parts[0], "C", rows.x), rows.axes, keepdims)
     together = concatenate_([insert_axes(part, (0,)) for part in parts], 0)
-    found = lying(reshape(together, (*q.shape, *parts[0].shape)), "C", rows.x)
+    wanted = slice_axis(together, 0, 0, q.size)
+    found = lying(reshape(wanted, (*q.shape, *parts[0].shape)), "C", rows.x)
     return _finished(found, rows.axes, keepdims, q.ndim)
 
 
 def _quantile(rows: _Rows, position: Any, weak: bool, method: str) -> Tracer:
     """position: a numpy scalar, whose dtype counts."""
-    if position.dtype.kind in "iu":
+    if position.dtype.kind in _METHODS[method].whole:
         return _without_nan(rows, rows.element(int(position)))
     before, after = _neighbours(position, rows.length)
     weight: Any = position.dtype.type(position - position.dtype.type(before))
@@ -202,48 +213,54 @@ def _fractions(name: str, q: Any) -> np.ndarray:
 
 
 def _require_within(q: np.ndarray, words: str) -> None:
+    if not q.size and q.ndim != 1:
+        raise errors.InvalidArgumentError(
+            "zero-size array to reduction operation minimum which has no identity"
+        )
     if q.size and not (q.min() >= 0 and q.max() <= 1):
         raise errors.InvalidArgumentError(words)
-
-
-@listed(np.quantile)
-def quantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: Any = False,
-    method: str = "linear",
-    keepdims: Any = False,
-    *,
-    weights: Any = None,
-) -> Tracer:
-    weak = type(q) in (int, float)
-    fractions = _fractions("np.quantile", q)
-    _require_within(fractions, "Quantiles must be in the range [0, 1]")
-    _require_no_weights(weights)
-    return _quantiles(a, fractions, weak, axis, overwrite_input, method, keepdims)
-
-
-@listed(np.percentile)
-def percentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: Any = False,
-    method: str = "linear",
-    keepdims: Any = False,
-    *,
-    weights: Any = None,
-) -> Tracer:
-    weak = type(q) in (int, float)
-    fractions = np.asanyarray(np.true_divide(_fractions("np.percentile", q), 100))
-    _require_within(fractions, "Percentiles must be in the range [0, 100]")
-    _require_no_weights(weights)
-    return _quantiles(a, fractions, weak, axis, overwrite_input, method, keepdims)
 
 
 def _require_no_weights(weights: Any) -> None:
     if weights is not None:
         raise errors.UnsupportedArgumentError("quantiles with weights= are not supported")
+
+
+def _as_fractions(q: np.ndarray) -> np.ndarray:
+    return q
+
+
+def _of_hundred(q: np.ndarray) -> np.ndarray:
+    return np.asanyarray(np.true_divide(q, 100))
+
+
+def _quantile_function(
+    function: Any, scaled: Callable[[np.ndarray], np.ndarray], words: str
+) -> Callable[..., Tracer]:
+    """scaled: makes fractions of its argument q. words: what is said where one is beyond [0, 1]."""
+
+    def found(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: Any = False,
+        method: str = "linear",
+        keepdims: Any = False,
+        *,
+        weights: Any = None,
+    ) -> Tracer:
+        weak = type(q) in (int, float)
+        fractions = scaled(_fractions(f"np.{function.__name__}", q))
+        _require_within(fractions, words)
+        _require_no_weights(weights)
+        return _quantiles(a, fractions, weak, axis, overwrite_input, method, keepdims)
+
+    found.__name__ = function.__name__
+    return listed(function)(found)
+
+
+quantile = _quantile_function(np.quantile, _as_fractions, "Quantiles must be in the range [0, 1]")
+percentile = _quantile_function(
+    np.percentile, _of_hundred, "Percentiles must be in the range [0, 100]"
+)
