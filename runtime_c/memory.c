@@ -7,6 +7,7 @@
 #include "dispatch.h"
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum {
   SCRATCH_ALIGNMENT = 64,
@@ -86,11 +87,17 @@ static void *elements(void *block, size_t size) {
   return (char *)block + HEADER;
 }
 
+// The bytes of a block that fill pages: its last page can hold what is not its own.
+static size_t whole_pages(size_t size) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  return (size + HEADER) / page * page;
+}
+
 static void *fresh(size_t size) {
   void *block;
   if (size > SIZE_MAX - HEADER || posix_memalign(&block, HUGE_PAGE, size + HEADER)) return NULL;
 #ifdef MADV_HUGEPAGE
-  madvise(block, size + HEADER, MADV_HUGEPAGE);
+  madvise(block, whole_pages(size), MADV_HUGEPAGE);
 #endif
   return elements(block, size);
 }
@@ -114,7 +121,7 @@ static void release(void *Py_UNUSED(context), void *pointer, size_t Py_UNUSED(si
   }
   if (kept_count == MOST_KEPT) free(take(kept_count - 1).block);
 #ifdef MADV_FREE
-  madvise(block, size + HEADER, MADV_FREE);
+  madvise(block, whole_pages(size), MADV_FREE);
 #endif
   memmove(&kept[1], &kept[0], kept_count * sizeof kept[0]);
   kept[0] = (kept_block){block, size};

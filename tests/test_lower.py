@@ -287,3 +287,14 @@ def test_lanes_that_a_row_does_not_fill_stay_as_they_are() -> None:
         "if l + 64 < 100 else out_lanes[l]",
     ]
     assert_same_bits(loops, stages)
+
+
+def test_a_chain_that_waits_for_what_is_computed_inside_it_runs() -> None:
+    build = GraphBuilder("largest")
+    x = build.input("x", 600)
+    stages = build_stages(build.graph(build.reduce("argmax", x, 0, name="place")))
+    named = {stage.name: stage for stage in stages.stages}
+    blocks = named["place_blocks"]
+    innermost = blocks.reduce_axes[-1]
+    schedule = Schedule(stages).compute_at(named["place_first"], blocks, innermost)
+    assert_same_bits(lower(schedule, REFERENCE), stages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -181,6 +182,36 @@ def resident(kind="VmRSS"):
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(kind))
 """
+
+
+NEIGHBOURS = """
+import ctypes
+import numpy as np, tinyfuse
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+x = np.zeros((17 << 17) + 5)
+f = tinyfuse.jit(lambda x: x + 1)
+mapped = np.empty(31 << 20, np.uint8)
+del mapped  # from now on the C library takes what is smaller from its heap
+held = [f(x) for _ in range(8)]
+y = f(x)
+end = y.ctypes.data + y.nbytes
+page = end & ~4095
+blocks = (libc.malloc(1000) for _ in range(100_000))
+beside = [block for block in blocks if end <= block < page + 4096 - 1008]
+for block in beside:
+    ctypes.memset(block, 0x5A, 1000)
+del y
+libc.madvise(page, 4096, 21)  # MADV_PAGEOUT: as if other processes needed the memory
+print(all(ctypes.string_at(block, 1000) == b"Z" * 1000 for block in beside))
+"""
+
+
+@needs_extension
+@pytest.mark.skipif(sys.platform != "linux", reason="the advice that it gives is Linux's")
+def test_kept_memory_is_no_more_than_the_output_had():
+    assert run_python(NEIGHBOURS).stdout == "True\n"
 
 
 def test_large_outputs_do_not_pile_up():

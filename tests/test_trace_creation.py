@@ -414,3 +414,80 @@ def test_real_arrays_of_known_ones_cannot_be_written() -> None:
 
     with pytest.raises(ValueError, match="read-only"):
         tinyfuse.jit(lambda x: Writer().write(np.zeros(3)) or x)(X)
+
+
+# -- of Python floats that are known at run time only
+
+ARRAYS_OF_A_FLOAT = """
+np.full(2, y, dtype=int), np.full(2, y, bool), np.full((), y, "f4"), np.full((2, 2), y, "u1", "F")
+np.full(2, [y, 300.7], "i1"), np.full(2, [300, y], "i1"), np.full(2, 300.7, "i1"), np.full(2, y)
+np.array(y, "f4"), np.array(y, bool), np.array(y), np.array(y, ndmin=2), np.array(y, copy=None)
+np.asarray(y), np.asarray(y).shape, np.asarray(y).dtype, np.asarray(y)[()], np.asarray(y)[...]
+np.asarray(y, dtype=x.dtype), np.asarray(y, dtype=x.dtype) * x, np.asarray(y) * x, y * x
+np.asanyarray(y, bool), np.asfortranarray(y), np.ascontiguousarray(y), np.asfortranarray(y, "f4")
+np.asfortranarray(x[0, 0]), np.asfortranarray(np.asarray(2)), np.ascontiguousarray(x[0, 0])
+np.array([y, 1], "f4"), np.array([[y], [1]], bool), np.array([y, x[0, 0]])
+np.asarray(y), y, -y
+""".strip().splitlines()
+
+
+def of_expression(expression: str, parameters: str) -> Any:
+    space: dict[str, Any] = {"np": np}
+    exec(f"def f({parameters}):\n    return {expression}\n", space)
+    return space["f"]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("expression", ARRAYS_OF_A_FLOAT)
+def test_arrays_of_a_run_time_float(expression: str) -> None:
+    function, x = of_expression(expression, "x, y"), X.astype(np.float32)
+    compiled = tinyfuse.jit(function)
+    for y in (2.7, -0.0, 300.7, 1e300, math.inf, math.nan):
+        assert check(function, x, y).specs[1].kind == "weak"
+        assert_same(compiled(x, y), function(x, y))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i8", "u8"])
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda y, dtype: np.array(y, dtype),
+        lambda y, dtype: np.asarray(y, dtype),
+        lambda y, dtype: np.array([y, 1], dtype),
+        lambda y, dtype: np.asfortranarray(y, dtype),
+    ],
+)
+def test_floats_that_do_not_fit_into_integers_are_refused(create: Any, dtype: str) -> None:
+    compiled = tinyfuse.jit(create)
+    for y in (2.7, -1.5, 300.7, 2.0**63, math.inf, math.nan):
+        try:
+            expected = create(y, dtype)
+        except (OverflowError, ValueError) as error:
+            with pytest.raises((OverflowError, ValueError), match=str(error)):
+                compiled(y, dtype)
+        else:
+            assert_same(compiled(y, dtype), expected)
+
+
+def test_numpys_own_code_asks_for_the_value_of_a_float() -> None:
+    def ask(y: float) -> Any:
+        numbers = np.nan_to_num(y), np.nan_to_num(y, nan=1.0, posinf=7)
+        return *numbers, np.searchsorted([1, 2.0], y), np.inner(y, 2.0), np.vdot(y, y)
+
+    for y in (0.5, 2.0, math.inf, math.nan):
+        assert_same(tinyfuse.jit(ask)(y), ask(y))
+
+
+NUMBERS_AS_ARRAYS = """
+np.broadcast_to(s, ()), np.broadcast_arrays(s, s), np.broadcast_arrays(s, x[0, 0]), s, -s
+np.expand_dims(s, ()), np.tile(s, ()), np.tile(x[0, 0], ()), np.expand_dims(x[0, 0], ())
+np.reshape(s, ()), np.squeeze(s), np.transpose(s), np.asarray(s), np.copy(s), np.array([s])[0]
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("s", [2.5, np.float32(2.5), np.int8(3), np.array(2.5)])
+@pytest.mark.parametrize("expression", NUMBERS_AS_ARRAYS)
+def test_numbers_as_arrays_without_axes(expression: str, s: Any) -> None:
+    function = of_expression(expression, "x, s")
+    check(function, X, s)
+    assert_same(tinyfuse.jit(function)(X, s), function(X, s))

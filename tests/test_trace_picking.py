@@ -204,3 +204,34 @@ def test_copies_of_read_only_views_are_written() -> None:
     check(function, V)
     with pytest.raises(ValueError, match="assignment destination is read-only"):
         tinyfuse.jit(lambda x: np.add.at(np.diagonal(x), [0], 1))(X)
+
+
+NARROW = [np.arange(2, dtype=dtype) for dtype in ("i1", "u1", "i4", "f4", "?")]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("x", NARROW, ids=lambda x: x.dtype.name)
+def test_numbers_among_choices_are_weak(x: Any) -> None:
+    numbers = (300, -1, 2**40, 2**63, True, 3.7, 1e300, np.nan, -0.0)
+    arrays = (np.int16(300), np.array(300), np.float64(2), [1, 300], [300])
+
+    def choices(x: Any, i: Any, y: float) -> Any:
+        of_scalars = [np.choose(i, [x[0], number]) for number in (300, 2.5, y)]
+        of_numbers = np.choose(i, [1, 2.5]), np.choose(i, [1, True]), np.choose(i, [y, 3])
+        wrapped = (
+            i.choose([x, y]),
+            np.choose(i + 5, [300, x], mode="wrap"),
+            np.choose(i[1], [x, 300]),
+        )
+        each = [np.choose(i, [x, other]) for other in (*numbers, *arrays, [y, 1.0], np.asarray(y))]
+        return (
+            each,
+            [np.choose(i, [other, x, y]) for other in numbers],
+            of_scalars,
+            of_numbers,
+            wrapped,
+        )
+
+    traced = check(choices, x, np.array([0, 1]), 1e300)
+    assert traced.specs[2].kind == "weak"
+    assert tinyfuse.jit(lambda x: np.choose([0, 1], [x, 300]))(NARROW[0]).tolist() == [0, 44]

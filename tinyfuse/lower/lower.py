@@ -37,7 +37,7 @@ from tinyfuse.lower.rows import STACK_LIMIT, Leaf, Ranges, RowLowering
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.storage import Names, Storage
 from tinyfuse.machine import Machine
-from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.schedule.schedule import Loop, Schedule, Site
 from tinyfuse.stage.expr import Const, Expr, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, IndexLike, affine
 from tinyfuse.stage.ir import Order, Stage
@@ -91,7 +91,7 @@ class _Lowering(RowLowering):
         for stage in self.stored:
             if stage.order is Order.HALVING:
                 self.lanes.add(stage.reads()[0].source)
-            self.reads[stage] = reads_of(self.schedule, stage)
+            self.reads[stage] = reads_of(self.schedule, stage.expressions)
             site = self.schedule[stage].compute_at
             if site:
                 self.attachments.setdefault(site.stage, []).append(stage)
@@ -204,6 +204,9 @@ class _Lowering(RowLowering):
     ) -> list[Statement]:
         """The chain in a register; not at all where a condition says so that no loop changes."""
         condition, body = condition_before(stage)
+        assert stage.body is not None
+        if condition is not None and self._waits(condition, stage, loops):
+            condition, body = None, stage.body
 
         def update(point: Ranges) -> list[Statement]:
             return self._computation(stage, point, register, Affine(), body)
@@ -216,6 +219,12 @@ class _Lowering(RowLowering):
         links = self._nest(stage, loops, ranges, update)
         del self.names.active[mark:]
         return [*point.lets, If(value, tuple(links), ())]
+
+    def _waits(self, condition: Expr, stage: Stage, loops: Sequence[Loop]) -> bool:
+        """Whether a condition needs what is computed inside one of a stage's loops."""
+        sites = [Site(stage, loop) for loop in loops]
+        sources = [load.source for load in reads_of(self.schedule, [condition]).loads]
+        return any(not s.is_input and self.schedule[s].compute_at in sites for s in sources)
 
     def _point(self) -> Point:
         innermost = self.loop_stack[-1] if self.loop_stack else None

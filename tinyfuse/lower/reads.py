@@ -31,13 +31,13 @@ class Reads:
     inlined: tuple[Stage, ...]
 
 
-def reads_of(schedule: Schedule, stage: Stage) -> Reads:
+def reads_of(schedule: Schedule, expressions: Sequence[Expr]) -> Reads:
     """All loads of stored stages and all conditions on indices, each distinct one once."""
     loads: dict[tuple[Stage, tuple[Affine, ...], tuple[Expr, ...]], Load] = {}
     conditions: dict[Condition, None] = {}
     inlined: dict[Stage, None] = {}
     seen: set[tuple[Stage, tuple[Affine, ...]]] = set()
-    pending = list(stage.expressions)
+    pending = list(expressions)
     while pending:
         body = pending.pop()
         for node in walk(body):

@@ -9,8 +9,16 @@ import numpy as np
 
 from tinyfuse.testing.index_constructs import is_index
 from tinyfuse.testing.program import Expression, call, effect, operator
-from tinyfuse.testing.scope import NotApplicable, Scope
-from tinyfuse.testing.write_constructs import LITERALS, fits, has_axes, is_mask, part, value
+from tinyfuse.testing.scope import Scope
+from tinyfuse.testing.write_constructs import (
+    LITERALS,
+    fits,
+    has_axes,
+    is_mask,
+    part,
+    require_range,
+    value,
+)
 
 
 def skipping_nan(scope: Scope) -> Expression:
@@ -142,8 +150,7 @@ def accumulate_at(scope: Scope) -> Expression:
     place = f"{{0}}[{', '.join(key)}]"
     text, operands = value(scope, part(scope, place, y, *names), 1 + len(names))
     given = np.asarray(part(scope, text, y, *names, *operands))
-    if not fits(given, target.dtype):
-        raise NotApplicable
+    require_range(target, given)
     name = scope.choices.choose(("add", "subtract", "multiply", "maximum", "bitwise_xor"))
     key_text = ", ".join(["slice(None)" if each == ":" else each for each in key])
     return effect(f"np.{name}.at({{0}}, ({key_text},), {text})", y, *names, *operands)

@@ -13,7 +13,14 @@ import numpy as np
 from tinyfuse.testing.program import Expression, call, effect, method, operator
 from tinyfuse.testing.scope import NotApplicable, Scope
 from tinyfuse.testing.shaped_constructs import item
-from tinyfuse.testing.write_constructs import LITERALS, has_axes, is_mask, part, value
+from tinyfuse.testing.write_constructs import (
+    LITERALS,
+    has_axes,
+    is_mask,
+    part,
+    require_range,
+    value,
+)
 
 _MOST_AXES = 3  # of an array of indices
 
@@ -101,6 +108,8 @@ def scatter(scope: Scope) -> Expression:
     place, ids = _indexed(scope, y)
     text, operands = value(scope, part(scope, place, y, *ids), 1 + len(ids))
     symbol = scope.choices.choose(("=", "=", "+=", "-=", "*="))
+    if symbol != "=":
+        require_range(scope.values[y], np.asarray(part(scope, text, y, *ids, *operands)))
     return effect(f"{place} {symbol} {text}", y, *ids, *operands, by_layout="C")
 
 
@@ -111,8 +120,9 @@ def scatter_at(scope: Scope) -> Expression:
     ids = scope.array(lambda other: is_index(other, target.shape[0]))
     shape = (*scope.values[ids].shape, *target.shape[1:])
     text, operands = value(scope, np.empty(shape, target.dtype), 2)
-    given = part(scope, text, y, ids, *operands)
-    if target.ndim == np.ndim(given) == 1 < scope.values[ids].ndim:
+    given = np.asarray(part(scope, text, y, ids, *operands))
+    require_range(target, given)
+    if target.ndim == given.ndim == 1 < scope.values[ids].ndim:
         raise NotApplicable  # numpy reads behind the end of what it should stretch
     name = scope.choices.choose(("add", "add", "maximum", "subtract", "minimum", "multiply"))
     return effect(f"np.{name}.at({{0}}, {{1}}, {text})", y, ids, *operands)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyfuse.testing.elementwise_constructs import order_of, ufuncs_of
 from tinyfuse.testing.memory import share_memory
-from tinyfuse.testing.program import Expression, effect, method, quietly
+from tinyfuse.testing.program import Expression, effect, method, operator, quietly
 from tinyfuse.testing.scope import Array, NotApplicable, Scope
 from tinyfuse.testing.shaped_constructs import item
 
@@ -25,7 +25,7 @@ _VIEWS = (
     "{0}.reshape(-1)", "{0}.ravel()", "np.swapaxes({0}, 0, -1)", "np.expand_dims({0}, 0)",
     "{0}.squeeze()", "np.asarray({0})", "np.moveaxis({0}, 0, -1)",
 )  # fmt: skip
-_COPIES = ("{0}.copy()", "{0}.flatten()", "np.array({0})", "np.ascontiguousarray({0})", "+{0}")
+_COPIES = ("{0}.copy()", "{0}.flatten()", "np.array({0})", "np.ascontiguousarray({0})")
 
 
 def has_axes(value: np.ndarray | np.generic) -> bool:
@@ -66,6 +66,12 @@ def fits(value: np.ndarray | np.generic, dtype: np.dtype) -> bool:
     x: np.ndarray = np.asarray(value)
     with np.errstate(all="ignore"):
         return bool(np.all((x > -1) & (x < float(np.iinfo(dtype).max))))
+
+
+def require_range(place: np.ndarray | np.generic, given: np.ndarray | np.generic) -> None:
+    """Raise NotApplicable where what is computed of both may leave the range that `fits` knows."""
+    if place.dtype.kind == "u" and np.result_type(place.dtype, given.dtype).kind == "f":
+        raise NotApplicable
 
 
 def is_mask(mask: np.ndarray | np.generic, target: np.ndarray | np.generic) -> bool:
@@ -259,6 +265,8 @@ def view(scope: Scope) -> Expression:
 
 def copy(scope: Scope) -> Expression:
     """Written afterwards, it leaves its original alone."""
+    if not scope.choices.below(5):
+        return operator("+{0}", scope.array())
     return method(scope.choices.choose(_COPIES), scope.array())
 
 

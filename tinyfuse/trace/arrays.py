@@ -15,6 +15,7 @@ from tinyfuse.graph.ir import Atom, Literal
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.constants import constant_atom, filled_atom
 from tinyfuse.trace.operations import cast, traced
+from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 
@@ -42,6 +43,8 @@ def joined_array(value: Any, dtype: Any = None) -> Tracer:
     UnsupportedDtypeError where they make an array that tinyfuse does not compute with.
     """
     like = _as_numpy_joins(value, dtype)
+    if like.dtype.kind in "iu":
+        _require_no_float(value)
     builder = active()
     if not like.size:
         return Tracer(builder, filled_atom(like.shape, like.dtype.type(0)))
@@ -51,6 +54,17 @@ def joined_array(value: Any, dtype: Any = None) -> Tracer:
     else:
         joined = builder.emit(p.concat, *pieces, axis=0)
     return Tracer(builder, builder.emit(p.reshape, joined, shape=like.shape))
+
+
+def _require_no_float(value: Any) -> None:
+    """numpy refuses Python's floats that do not fit into an array of integers."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if type(part) is TracedFloat:
+            raise NeedsValue(part._index, "an array of integers")
+        if isinstance(part, (list, tuple)):
+            waiting.extend(part)
 
 
 def assigned_value(value: Any, dtype: np.dtype) -> Tracer:

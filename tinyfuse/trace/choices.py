@@ -14,8 +14,9 @@ from tinyfuse.graph.ir import Literal
 from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.arrays import assigned_value
 from tinyfuse.trace.builder import active
+from tinyfuse.trace.creation import supported_dtype
 from tinyfuse.trace.dispatch import listed, refused
-from tinyfuse.trace.elementwise import apply
+from tinyfuse.trace.elementwise import NUMBERS, apply
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.masking import select_atom
 from tinyfuse.trace.operations import (
@@ -30,26 +31,30 @@ from tinyfuse.trace.operations import (
 )
 from tinyfuse.trace.picking import as_tracer, in_mode
 from tinyfuse.trace.promotion import converted_number
-from tinyfuse.trace.selection import promoting, where
+from tinyfuse.trace.selection import converted, promoting, where
 from tinyfuse.trace.tracer import Tracer
+from tinyfuse.trace.weak import TracedFloat
 
 # -- choices among several arrays
 
 
 @listed(np.choose, method="choose")
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tracer:
-    arrays = [as_tracer(each) for each in choices]
-    if not arrays:
+    values = [
+        each if type(each) in (*NUMBERS, TracedFloat) else as_tracer(each) for each in choices
+    ]
+    if not values:
         raise errors.InvalidArgumentError("need at least one array to choose from")
+    to = supported_dtype(np.result_type(*[promoting(each) for each in values]))
+    arrays = [converted(each, to) for each in values]
     index = in_mode(a, len(arrays), mode, "safe")
-    to = np.result_type(*[each.dtype for each in arrays])
     shape = broadcast_shape([index, *arrays])
     if mode == "raise" and size_of(shape):
         _require_choices(index, len(arrays))
-    chosen = cast(arrays[-1], to)._atom
+    chosen = arrays[-1]._atom
     for at in range(len(arrays) - 2, -1, -1):
         here = apply(np.equal, (index, at))
-        chosen = select_atom(here._atom, cast(arrays[at], to)._atom, chosen, shape)
+        chosen = select_atom(here._atom, arrays[at]._atom, chosen, shape)
     if len(arrays) == 1:
         return copy(Tracer(active(), stretch_atom(chosen, shape)))
     return lying(Tracer(active(), chosen, not shape), "C", index)

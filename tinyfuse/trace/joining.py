@@ -18,6 +18,7 @@ from tinyfuse.trace.axes import (
 from tinyfuse.trace.dispatch import as_method, listed
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.operations import (
+    array_of,
     broadcast,
     cast,
     concatenate,
@@ -248,7 +249,7 @@ def _repeated(x: Tracer, axis: int, count: int) -> Tracer:
 
 @listed(np.tile)
 def tile(A: Any, reps: Any) -> Tracer:  # noqa: N803
-    x = traced(A)
+    x = array_of(traced(A))
     counts = requested_shape(reps)
     ndim = max(len(counts), x.ndim)
     counts = (1,) * (ndim - len(counts)) + counts

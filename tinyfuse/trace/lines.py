@@ -187,7 +187,8 @@ def interp(
     low = values[0] if left is None else left  # type: ignore[index]
     high = values[-1] if right is None else right  # type: ignore[index]
     found = np.where(at < places[0], low, np.where(at > places[-1], high, found))  # type: ignore
-    result: Any = np.where(np.isnan(at), at, found)
+    # Around a single point numpy only compares, and NaN is on neither side of it.
+    result: Any = found if places.size == 1 else np.where(np.isnan(at), at, found)
     result._scalar = not result.shape
     return lying(result, "C", at)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import is_supported
+from tinyfuse.dtypes import FLOAT64, is_supported
 from tinyfuse.graph.ir import Literal
 from tinyfuse.trace import creation
 from tinyfuse.trace.arrays import holds_tracer, is_traced, joined_array
@@ -23,8 +23,10 @@ from tinyfuse.trace.operations import (
     in_order,
     insert_axes,
     stretch_atom,
+    traced,
     transpose,
 )
+from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.stand_ins import stands_in_for
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
@@ -71,15 +73,17 @@ def full(
     like: Any = None,
 ) -> Any:
     if holds_tracer(fill_value):
-        value = array(fill_value, dtype)
+        value = array(fill_value)
+        if dtype is not None:
+            value = cast(value, creation.supported_dtype(dtype))
         extents = requested_shape(shape)
         atom = stretch_atom(value._atom, extents)
         if type(atom) is Literal:
             return Tracer(active(), filled_atom(extents, atom.value))
         return copy(Tracer(active(), atom))
-    value = np.asarray(fill_value, dtype)
-    if value.ndim:
+    if np.ndim(fill_value):
         return NotImplemented
+    value = np.full((), fill_value, dtype)
     return _filled(shape, value[()], value.dtype, order)
 
 
@@ -114,7 +118,7 @@ for _function in (np.zeros_like, np.ones_like, np.empty_like, np.full_like):
 def _converted(value: Any, dtype: Any) -> Any:
     """A traced value, or one with traced values in it, as a new array or as it is."""
     if type(value) is TracedFloat:
-        return Tracer(active(), value._atom)
+        return _of_float(value, dtype)
     if type(value) is Tracer:
         to = value.dtype if dtype is None else creation.supported_dtype(dtype)
         return cast(value, to)
@@ -126,6 +130,20 @@ def _converted(value: Any, dtype: Any) -> Any:
     ):
         return NotImplemented
     return Tracer(active(), constant_atom(made))
+
+
+def _of_float(value: TracedFloat, dtype: Any) -> Tracer:
+    """A new array without axes.
+
+    Raises NeedsValue for integers: what does not fit into them, numpy refuses by its value.
+    """
+    to = FLOAT64 if dtype is None else creation.supported_dtype(dtype)
+    if to.kind in "iu":
+        raise NeedsValue(value._index, "an array of integers")
+    made = traced(value)
+    made = copy(made) if made.dtype == to else cast(made, to)
+    made._scalar = False
+    return made
 
 
 def _own(value: Tracer, given: Any, order: str) -> Tracer:
@@ -189,7 +207,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     made = array(a, dtype, copy=None)
     if made is NotImplemented:
         return made
-    return in_order(made, "F")
+    return in_order(made, "F") if made.ndim else insert_axes(made, (0,))
 
 
 @stands_in_for(np.copy)

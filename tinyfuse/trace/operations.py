@@ -175,6 +175,11 @@ def in_c_order(x: Tracer) -> Tracer:
     return view
 
 
+def array_of(x: Tracer) -> Tracer:
+    """x, or an array without axes in place of a numpy scalar."""
+    return alias(x) if x._scalar else x
+
+
 def scalar_copy(x: Tracer) -> Tracer:
     """A numpy scalar with the value that a 0-d array has now."""
     return Tracer(active(), x._atom, scalar=True)

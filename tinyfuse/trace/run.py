@@ -15,6 +15,7 @@ from tinyfuse.config import compile_log as log
 from tinyfuse.dispatch import paused
 from tinyfuse.dtypes import FLOAT64, describe, is_supported
 from tinyfuse.errors import SideEffectError, UnsupportedDtypeError
+from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Graph, Literal, Var
 from tinyfuse.source import Source
 from tinyfuse.trace.builder import GraphBuilder, leaked, place_text, state
@@ -78,7 +79,8 @@ def _trace(
             returned = scope.see_root(function)(*args, **kwargs)
         results, out_tree = tree.flatten(returned)
         effects = Effects([*arguments, *scope.captured()])
-        outputs = [_output(builder, effects, scope.original(value)) for value in results]
+        numbers = [leaf for leaf in leaves if is_traced(leaf) and isinstance(leaf, _NUMBERS)]
+        outputs = [_output(builder, effects, scope.original(value), numbers) for value in results]
     finally:
         state.builder, state.scope = outer
     _require_unchanged(function, (args, kwargs), leaves, in_tree, names)
@@ -171,7 +173,13 @@ def _variadic(positional: list[str], function: Callable[..., Any]) -> tuple[str]
     return (starred[0] if starred else "x",)
 
 
-def _output(builder: GraphBuilder, effects: Effects, value: Any) -> OutputSpec:
+_NUMBERS = (float, np.generic)
+
+
+def _output(
+    builder: GraphBuilder, effects: Effects, value: Any, numbers: Sequence[Any]
+) -> OutputSpec:
+    """numbers: the arguments that the caller gives as numbers, which are no arrays."""
     if type(value) is Masked:
         words = f"the function returns x[mask]: {REMEDY}{value._place}"
         refused = errors.DataDependentShapeError(words)
@@ -182,10 +190,18 @@ def _output(builder: GraphBuilder, effects: Effects, value: Any) -> OutputSpec:
         if type(value) is TracedFloat:
             return OutputSpec(value._atom, weak=True)
         shared = effects.shared(value)
-        return OutputSpec(_itself(value)._atom, is_scalar=value._scalar, shared=shared)
+        atom = _itself(value)._atom
+        if any(atom is each._atom and not _is_given(value, each) for each in numbers):
+            atom = builder.emit(p.cast, atom, dtype=atom.dtype)
+        return OutputSpec(atom, is_scalar=value._scalar, shared=shared)
     if isinstance(value, np.ndarray):
         return OutputSpec(builder.capture(value))
     return OutputSpec(value)
+
+
+def _is_given(value: Tracer, number: Tracer | TracedFloat) -> bool:
+    """Whether the caller's number itself can be returned for a value that is equal to it."""
+    return value._scalar and type(number) is Tracer
 
 
 def _itself(value: Tracer) -> Tracer:

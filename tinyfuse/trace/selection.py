@@ -96,7 +96,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Tracer:
             "np.where(condition, a, b)"
         )
     to = supported_dtype(np.result_type(promoting(x), promoting(y)))
-    chosen = [to_bool(traced(condition)), _converted(x, to), _converted(y, to)]
+    chosen = [to_bool(traced(condition)), converted(x, to), converted(y, to)]
     shape = broadcast_shape(chosen)
     builder = active()
     atoms = tuple([stretch_atom(part._atom, shape) for part in chosen])
@@ -111,7 +111,8 @@ def promoting(value: Any) -> Any:
     return 1.0 if kind is TracedFloat else traced(value).dtype
 
 
-def _converted(value: Any, dtype: np.dtype) -> Tracer:
+def converted(value: Any, dtype: np.dtype) -> Tracer:
+    """An operand as numpy's conversion to a common dtype leaves it: numbers wrap around."""
     if type(value) in (int, float, bool):
         return Tracer(active(), Literal(converted_number(value, dtype)))
     return cast(traced(value), dtype)
@@ -168,7 +169,7 @@ def _clip_ufunc(x: Any, low: Any, high: Any, **options: Any) -> Tracer:
     for bound in (low, high):
         if type(bound) is int:
             to.type(bound)  # OverflowError where it does not fit
-    x, low, high = [_converted(value, to) for value in (x, low, high)]
+    x, low, high = [converted(value, to) for value in (x, low, high)]
     shape = broadcast_shape([x, low, high])
     scalars = not low.shape and not high.shape
     above = _bounded(x, low, np.maximum, np.less if scalars else np.less_equal)

@@ -22,6 +22,7 @@ from tinyfuse.trace.dispatch import as_method, as_property, listed
 from tinyfuse.trace.operations import (
     Shape,
     alias,
+    array_of,
     broadcast,
     broadcast_shape,
     copy,
@@ -128,7 +129,7 @@ def squeeze(a: Any, axis: Any = None) -> Tracer:
 
 @listed(np.expand_dims)
 def expand_dims(a: Any, axis: Any) -> Tracer:
-    x = traced(a)
+    x = array_of(traced(a))
     axes = axis_tuple(axis)
     return insert_axes(x, normalize_axis_tuple(axes, x.ndim + len(axes)))
 
@@ -318,7 +319,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tracer:
 
 @listed(np.broadcast_arrays)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tracer, ...]:
-    arrays = [traced(a) for a in args]
+    arrays = [array_of(traced(a)) for a in args]
     shape = broadcast_shape(arrays)
     if all(x.shape == shape for x in arrays):
         return tuple(arrays)

@@ -149,7 +149,7 @@ def _reflected_divmod(a: Any, b: Any) -> Any:
 
 
 def _needing(what: str) -> Callable[..., NoReturn]:
-    def need(self: TracedFloat, *args: Any) -> NoReturn:
+    def need(self: TracedFloat, *args: Any, **kwargs: Any) -> NoReturn:
         if self._builder is not state.builder:
             operate(_raise, leaked())
         raise NeedsValue(self._index, what)
