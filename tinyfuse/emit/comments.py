@@ -19,13 +19,13 @@ def kernel_comment(kernel: Kernel) -> list[str]:
     lines = [safe(line) for text in statements for line in text.splitlines()]
     spent = kernel.cost
     summary = (
-        f"[{stages_text(kernel.stages)}] reads {size_text(spent.bytes_read)},"
+        f"[{names_text(kernel.stages)}] reads {size_text(spent.bytes_read)},"
         f" writes {size_text(spent.bytes_written)}, {count_text(spent.flops)}"
     )
     return [*[f"// {line}".rstrip() for line in lines], *_wrapped(summary)]
 
 
-def stages_text(names: Sequence[str]) -> str:
+def names_text(names: Sequence[str]) -> str:
     """The first few: a search alone is a hundred stages."""
     more = len(names) - SHOWN_STAGES
     return ", ".join([*names[:SHOWN_STAGES], *([f"... and {more} more"] if more > 0 else [])])
