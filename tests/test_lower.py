@@ -298,3 +298,19 @@ def test_a_chain_that_waits_for_what_is_computed_inside_it_runs() -> None:
     innermost = blocks.reduce_axes[-1]
     schedule = Schedule(stages).compute_at(named["place_first"], blocks, innermost)
     assert_same_bits(lower(schedule, REFERENCE), stages)
+
+
+def test_a_producer_that_only_elements_behind_a_test_read_is_not_computed() -> None:
+    build = GraphBuilder("edges")
+    x = build.input("x", 4)
+    share = build.op("divide", x, build.broadcast(build.reduce("sum", x, 0, name="sum"), 4))
+    padded = build.pad(share, zero(), (1,), (1,))
+    edge = build.slice(padded, (slice(0, 0),))
+    stages = build_stages(build.graph(build.contract("i,i->", edge, edge)))
+    loops = lowered(stages)
+    assert loops_text(loops).splitlines()[2:] == [
+        "    alloc out_acc: float32[1] in a register",
+        "    out_acc[0] = 0.0",
+        "    out[0] = out_acc[0]",
+    ]
+    assert_same_bits(loops, stages)

@@ -32,7 +32,7 @@ from tinyfuse.lower.grain import grain
 from tinyfuse.lower.hoist import hoist
 from tinyfuse.lower.pieces import Piece, assembled, choices, parts, rounds, run, steps
 from tinyfuse.lower.point import Point
-from tinyfuse.lower.reads import Reads, condition_before, reads_of
+from tinyfuse.lower.reads import Reads, condition_before, mentions, reads_of
 from tinyfuse.lower.rows import STACK_LIMIT, Leaf, Ranges, RowLowering
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.storage import Names, Storage
@@ -427,6 +427,8 @@ class _Lowering(RowLowering):
             site = self.schedule[producer].compute_at
             if site and site.loop == loop:
                 region = self._region(producer, stage, ranges)
+                if region is None:
+                    continue
                 single = all(range_.extent == 1 for range_ in region.values())
                 scope = Scope.REGISTER if single else Scope.STACK
                 buffer = self._store_region(producer, scope, region)
@@ -441,8 +443,11 @@ class _Lowering(RowLowering):
                 statements += self._produce(producer, region)
         return statements
 
-    def _region(self, producer: Stage, consumer: Stage, ranges: Ranges) -> Ranges:
-        """What of a producer its consumer reads while the consumer's axes run over the ranges."""
+    def _region(self, producer: Stage, consumer: Stage, ranges: Ranges) -> Ranges | None:
+        """What of a producer its consumer reads while the consumer's axes run over the ranges.
+
+        None where it reads nothing, because all its elements are on the other side of a test.
+        """
         demands = [
             [
                 *map(whole, producer.axes[: len(load.data)]),
@@ -452,6 +457,8 @@ class _Lowering(RowLowering):
             if load.source is producer
         ]
         if not demands:
+            if mentions(self.schedule, consumer, producer):
+                return None
             raise ScheduleError(f"compute_at: {consumer.name} does not read {producer.name}")
         region: dict[Axis, Range] = {}
         for axis, first, *others in zip(producer.axes, *demands, strict=True):

@@ -13,6 +13,7 @@ from tinyfuse.stage.expr import (
     Load,
     Op,
     axes_of,
+    loads,
     substitute,
     walk,
 )
@@ -64,6 +65,20 @@ def _condition(root: Expr) -> dict[Condition, None]:
         elif not isinstance(node, Op) or node.name != "logical_and" or not node.parts:
             return {}
     return {tuple(tests): None}
+
+
+def mentions(schedule: Schedule, reader: Stage, source: Stage) -> bool:
+    """Whether a stage, or what is inlined into it, loads another, whatever its tests decide."""
+    pending, seen = [reader], {reader}
+    while pending:
+        for expression in pending.pop().expressions:
+            for load in loads(expression):
+                if load.source is source:
+                    return True
+                if load.source not in seen and is_inlined(schedule, load.source):
+                    seen.add(load.source)
+                    pending.append(load.source)
+    return False
 
 
 def is_inlined(schedule: Schedule, stage: Stage) -> bool:
