@@ -62,6 +62,24 @@ def test_a_copy_of_an_argument_is_none(copy):
     assert result.flags.c_contiguous
 
 
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x.ravel(),
+        lambda x: np.ravel(x)[2:].T,
+        lambda x: x.T.ravel("F"),
+        lambda x: x.reshape(-1),
+        lambda x: x.T.reshape(-1, order="F")[::2],
+    ],
+)
+def test_a_flat_view_of_an_argument_is_a_view(view):
+    for x in (X.copy(), np.asfortranarray(X)):
+        result, expected = tinyfuse.jit(view)(x), view(x)
+        assert np.shares_memory(result, x) == np.shares_memory(expected, x)
+        np.testing.assert_array_equal(result, expected)
+
+
 def test_views_of_a_result_share_its_memory():
     @tinyfuse.jit
     def f(x):

@@ -19,6 +19,7 @@ from tinyfuse.trace.axes import (
     requested_shape,
 )
 from tinyfuse.trace.dispatch import as_method, as_property, listed
+from tinyfuse.trace.layouts import is_contiguous
 from tinyfuse.trace.operations import (
     Shape,
     alias,
@@ -26,7 +27,6 @@ from tinyfuse.trace.operations import (
     broadcast,
     broadcast_shape,
     copy,
-    in_c_order,
     insert_axes,
     reshape,
     scalar_copy,
@@ -102,7 +102,7 @@ def ravel(a: Any, order: str = "C") -> Tracer:
     if order == "F":
         return ravel(_transposed(x))
     _require_order("C" if order == "K" and x.ndim < 2 else order)
-    return reshape(in_c_order(x), (x.size,))
+    return reshape(alias(x, is_contiguous), (x.size,))
 
 
 @as_method("flatten")
