@@ -62,7 +62,6 @@ def test_a_copy_of_an_argument_is_none(copy):
     assert result.flags.c_contiguous
 
 
-
 @pytest.mark.parametrize(
     "view",
     [
