@@ -225,7 +225,8 @@ for _ in range(200):
     y = f(x)
 print((resident() - before) // x.nbytes)
 """
-    assert int(run_python(code).stdout) <= 2
+    # One output is alive, and the C library keeps some; 400 would have piled up.
+    assert int(run_python(code).stdout) <= 8
 
 
 def test_the_setting_of_what_is_kept():
