@@ -32,7 +32,8 @@ from tinyfuse.trace import shape as _shape
 from tinyfuse.trace import sorting as _sorting
 from tinyfuse.trace import special_values as _special_values
 from tinyfuse.trace.captured import Captured, Place
-from tinyfuse.trace.run import is_traced, trace
+from tinyfuse.trace.operations import is_traced
+from tinyfuse.trace.run import trace
 from tinyfuse.trace.scope import as_traced
 from tinyfuse.trace.specs import ArgumentSpec, Check, NeedsValue, OutputSpec, Trace
 from tinyfuse.trace.tracer import Tracer

@@ -8,12 +8,12 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.trace.advanced_indexing import Taken
-from tinyfuse.trace.arrays import holds_tracer, joined_array
+from tinyfuse.trace.arrays import joined_array
 from tinyfuse.trace.elementwise import METHODS, require_exponents
 from tinyfuse.trace.index_keys import Key, basic_part, take_apart
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.masks import Masked
-from tinyfuse.trace.operations import Shape, cast, size_of, traced
+from tinyfuse.trace.operations import Shape, cast, holds_tracer, size_of, traced
 from tinyfuse.trace.outputs import broadcasts
 from tinyfuse.trace.promotion import Loop, operations, resolve
 from tinyfuse.trace.tracer import Tracer

@@ -14,26 +14,10 @@ from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.constants import constant_atom, filled_atom
-from tinyfuse.trace.operations import cast, traced
+from tinyfuse.trace.operations import cast, holds_tracer, is_traced, traced
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
-
-
-def is_traced(value: Any) -> bool:
-    return type(value) in (Tracer, TracedFloat)
-
-
-def holds_tracer(value: Any) -> bool:
-    """Whether a tracer stands somewhere in nested lists and tuples."""
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if is_traced(part):
-            return True
-        if isinstance(part, (list, tuple)):
-            waiting.extend(part)
-    return False
 
 
 def joined_array(value: Any, dtype: Any = None) -> Tracer:

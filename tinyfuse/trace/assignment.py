@@ -14,8 +14,8 @@ from tinyfuse.trace.builder import active
 from tinyfuse.trace.cells import require_writable, write
 from tinyfuse.trace.dispatch import as_method, listed
 from tinyfuse.trace.elementwise import apply
-from tinyfuse.trace.operations import Shape, cast_atom, traced
-from tinyfuse.trace.outputs import chosen_atom, fitted_atom, full_atom, mask_atom
+from tinyfuse.trace.operations import Shape, cast_atom, holds_tracer, traced
+from tinyfuse.trace.outputs import chosen_atom, fitted_atom, full_atom, mask_atom, require_traced
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
@@ -59,17 +59,6 @@ def _as_tracer(value: Any, dtype: np.dtype) -> Tracer:
     if isinstance(value, np.ndarray) or type(value) is TracedFloat or holds_tracer(value):
         return traced(value)
     return traced(np.asarray(value, dtype))
-
-
-def holds_tracer(value: Any) -> bool:
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if type(part) in (Tracer, TracedFloat):
-            return True
-        if isinstance(part, (list, tuple)):
-            waiting.extend(part)
-    return False
 
 
 # -- scalars that a signed integer can't hold, found out at run time
@@ -146,16 +135,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 
 def _require_destination(dst: Any) -> None:
-    if type(dst) is not Tracer or dst._scalar:
-        if isinstance(dst, np.ndarray) and type(dst) is not Tracer:
-            raise errors.InPlaceWriteError(
-                "a traced value is written into an array that was not made by numpy's functions in "
-                "the traced function: make it with np.zeros or np.empty there, or pass it as an "
-                "argument"
-            )
-        raise errors.ArgumentTypeError(
-            f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}"
-        )
+    require_traced(dst, f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
     require_writable(dst)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse import errors
 from tinyfuse.dtypes import is_supported
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.constants import constant_atom
+from tinyfuse.trace.elements import REFUSALS
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
@@ -59,20 +59,6 @@ def as_traced_values(value: Any) -> Any:
     if isinstance(value, tuple) and hasattr(value, "_make"):
         return value._make([as_traced_values(part) for part in value])
     return value
-
-
-# What tracing refuses and numpy does, where it has the elements.
-REFUSALS = (
-    errors.ArrayConversionError,
-    errors.BoolConversionError,
-    errors.DataDependentShapeError,
-    errors.InPlaceWriteError,
-    errors.NumberConversionError,
-    errors.UnlistedAttributeError,
-    errors.UnlistedFunctionError,
-    errors.UnsupportedArgumentError,
-    errors.UnsupportedDtypeError,
-)
 
 
 def tried(

@@ -17,7 +17,7 @@ from tinyfuse.trace.captured import COMPARED_BYTES, Captured
 from tinyfuse.trace.specs import NeedsElements
 
 # What a traced array refuses and a real one does.
-_REFUSALS = (
+REFUSALS = (
     errors.ArrayConversionError,
     errors.BoolConversionError,
     errors.DataDependentShapeError,
@@ -36,7 +36,7 @@ def without_tracing(error: Exception, operands: Any) -> Exception:
     Raises NeedsElements instead where the operands come from small captured arrays only, so that
     the operation can be done while tracing.
     """
-    if not isinstance(error, _REFUSALS) or error.located:
+    if not isinstance(error, REFUSALS) or error.located:
         return error
     captured = _origins(operands)
     if isinstance(error, errors.InPlaceWriteError) and _is_captured(operands):

@@ -9,8 +9,9 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.records import dataclass, field
-from tinyfuse.trace.arrays import holds_tracer, joined_array
+from tinyfuse.trace.arrays import joined_array
 from tinyfuse.trace.known import known_value
+from tinyfuse.trace.operations import holds_tracer
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 

@@ -11,7 +11,7 @@ from tinyfuse import errors
 from tinyfuse.dtypes import FLOAT64, is_supported
 from tinyfuse.graph.ir import Literal
 from tinyfuse.trace import creation
-from tinyfuse.trace.arrays import holds_tracer, is_traced, joined_array
+from tinyfuse.trace.arrays import joined_array
 from tinyfuse.trace.axes import requested_shape
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.constants import constant_atom, filled_atom
@@ -20,8 +20,10 @@ from tinyfuse.trace.operations import (
     Shape,
     cast,
     copy,
+    holds_tracer,
     in_order,
     insert_axes,
+    is_traced,
     stretch_atom,
     traced,
     transpose,

@@ -59,7 +59,7 @@ def require_supported(value: np.generic) -> np.generic:
 
 
 def _as_array(value: Any) -> np.ndarray:
-    if _holds_tracer(value):
+    if holds_tracer(value):
         raise errors.ArrayConversionError(
             f"a {type(value).__name__} of traced values stands where an array is needed: join them "
             "with np.stack"
@@ -73,11 +73,17 @@ def _as_array(value: Any) -> np.ndarray:
     return array
 
 
-def _holds_tracer(value: Any) -> bool:
+def is_traced(value: Any) -> bool:
+    """Whether a value is a stand-in of a trace that is running."""
+    return type(value) in (Tracer, TracedFloat)
+
+
+def holds_tracer(value: Any) -> bool:
+    """Whether a tracer stands somewhere in nested lists and tuples."""
     waiting = [value]
     while waiting:
         part = waiting.pop()
-        if type(part) in (Tracer, TracedFloat):
+        if is_traced(part):
             return True
         if isinstance(part, (list, tuple)):
             waiting.extend(part)

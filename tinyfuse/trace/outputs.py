@@ -51,17 +51,22 @@ _READ_ONLY = "output array is read-only"
 
 def require_array(out: Any) -> None:
     """Raises unless this is a traced array that can be written."""
-    if type(out) is not Tracer or out._scalar:
-        if isinstance(out, np.ndarray) and type(out) is not Tracer:
-            raise errors.InPlaceWriteError(
-                "a traced value is written into an array that was not made by numpy's functions in "
-                "the traced function: make it with np.zeros or np.empty there, or pass it as an "
-                "argument"
-            )
-        raise errors.ArgumentTypeError("return arrays must be of ArrayType")
+    require_traced(out, "return arrays must be of ArrayType")
     if out._builder is not active():
         raise leaked()
     require_writable(out, _READ_ONLY)
+
+
+def require_traced(target: Any, otherwise: str) -> None:
+    """Raises unless this is a traced array; otherwise: numpy's words where it is no array."""
+    if type(target) is Tracer and not target._scalar:
+        return
+    if isinstance(target, np.ndarray) and type(target) is not Tracer:
+        raise errors.InPlaceWriteError(
+            "a traced value is written into an array that was not made by numpy's functions in the "
+            "traced function: make it with np.zeros or np.empty there, or pass it as an argument"
+        )
+    raise errors.ArgumentTypeError(otherwise)
 
 
 def write_ufunc_output(

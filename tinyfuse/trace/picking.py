@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.dtypes import INT64
-from tinyfuse.trace.arrays import assigned_value, holds_tracer, joined_array
+from tinyfuse.trace.arrays import assigned_value, joined_array
 from tinyfuse.trace.axes import normalize_axis_index
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.constants import positions
@@ -20,6 +20,7 @@ from tinyfuse.trace.masking import select_atom
 from tinyfuse.trace.operations import (
     cast,
     copy,
+    holds_tracer,
     lying,
     reshape,
     to_bool,

@@ -13,7 +13,6 @@ from tinyfuse import errors
 from tinyfuse.dtypes import is_supported
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal
-from tinyfuse.trace.arrays import holds_tracer
 from tinyfuse.trace.axes import normalize_axis_index, requested_shape
 from tinyfuse.trace.builder import active, state
 from tinyfuse.trace.constants import Candidate, positions, range_atom
@@ -26,6 +25,7 @@ from tinyfuse.trace.operations import (
     broadcast,
     broadcast_shape,
     cast,
+    holds_tracer,
     insert_axes,
     reshape,
     traced,

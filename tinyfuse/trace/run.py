@@ -23,6 +23,7 @@ from tinyfuse.trace.effects import Effects
 from tinyfuse.trace.elements import without_tracing
 from tinyfuse.trace.layouts import contiguous
 from tinyfuse.trace.masks import REMEDY, Masked
+from tinyfuse.trace.operations import is_traced
 from tinyfuse.trace.scope import Scope
 from tinyfuse.trace.specs import ArgumentSpec, NeedsElements, OutputSpec, Trace
 from tinyfuse.trace.tracer import Tracer
@@ -101,11 +102,6 @@ def _classes(in_tree: TreeDef) -> list[type]:
             found[structure.static] = None
         waiting.extend(structure.children)
     return list(found)
-
-
-def is_traced(value: Any) -> bool:
-    """Whether a value is a stand-in of a trace that is running."""
-    return type(value) in (Tracer, TracedFloat)
 
 
 def _stand_in(
