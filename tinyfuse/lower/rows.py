@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -12,7 +12,8 @@ from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import Alloc, Buffer, Row, Scope, SortRow, Statement, Store
 from tinyfuse.loops.sorting import work_type
 from tinyfuse.lower.bounds import Range
-from tinyfuse.lower.storage import Names, Storage
+from tinyfuse.lower.nest import NestLowering, Ranges
+from tinyfuse.lower.storage import Storage
 from tinyfuse.schedule.schedule import Loop, Schedule
 from tinyfuse.stage.expr import Expr, Load, substitute_leaf
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
@@ -23,23 +24,14 @@ ROW_ON_STACK = 1 << 15
 # Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
 STACK_LIMIT = 1 << 18
 
-Ranges = Mapping[Axis, Range]
-Leaf = Callable[[Ranges], list[Statement]]
 
-
-class RowLowering(ABC):
+class RowLowering(NestLowering):
     """The statements of scans and sorts, in loops that `lower` makes."""
 
     schedule: Schedule
     storage: dict[Stage, Storage]
-    names: Names
     reserved: set[str]
     own_buffers: dict[str, Buffer]  # in the scratch memory, but of no stage
-
-    @abstractmethod
-    def _nest(
-        self, stage: Stage, loops: Sequence[Loop], ranges: Ranges, leaf: Leaf, bare: bool = False
-    ) -> list[Statement]: ...
 
     @abstractmethod
     def _computation(

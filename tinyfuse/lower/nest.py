@@ -1,0 +1,127 @@
+"""Loop nests: the loops of a stage opened one after the other, cut where tests change.
+
+Where an index test (padding, concatenation, the tail of a blocked sum) changes within a loop, the
+loop is cut there, so that the test is decided in each part; where the loop is further out, an If
+chooses.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+from tinyfuse.loops.ir import LoopKind, Statement
+from tinyfuse.lower.bounds import Range, changes, excluded
+from tinyfuse.lower.pieces import Piece, assembled, choices, parts, run, steps
+from tinyfuse.lower.reads import Reads
+from tinyfuse.lower.storage import Names
+from tinyfuse.schedule.schedule import Loop
+from tinyfuse.stage.expr import Op, walk
+from tinyfuse.stage.index import Axis, affine
+from tinyfuse.stage.ir import Stage
+
+# Operations that lanes may run behind a test.
+LANE_BUDGET = 6
+
+Ranges = Mapping[Axis, Range]
+Leaf = Callable[[Ranges], list[Statement]]
+
+
+class NestLowering(ABC):
+    """The loops around what `lower` computes of a stage at a point."""
+
+    reads: dict[Stage, Reads]
+    lanes: set[Stage]  # stages whose last axis is halved to one element
+    names: Names
+    loop_stack: list[Axis]
+
+    @abstractmethod
+    def _attached(self, stage: Stage, loop: Loop | None, ranges: Ranges) -> list[Statement]:
+        """Storage for, and computation of, the stages placed in this loop."""
+
+    def _nest(
+        self, stage: Stage, loops: Sequence[Loop], ranges: Ranges, leaf: Leaf, bare: bool = False
+    ) -> list[Statement]:
+        """Open the loops one after the other and put leaf(ranges) inside the last.
+
+        bare: the leaf runs no body, so nothing is attached and no test is met.
+        """
+        if not loops:
+            return leaf(ranges)
+        loop, rest = loops[0], loops[1:]
+        mark = len(self.names.active)
+        pieces = self._pieces(stage, loop, ranges, bare)
+        shared = self._shared_counter(loop, pieces)
+        bodies = []
+        for piece in pieces:
+            inner = {**ranges, loop.axis: piece.range}
+            if piece.variable:
+                self.loop_stack.append(piece.variable)
+            body = [] if bare else self._attached(stage, loop, inner)
+            body += self._nest(stage, rest, inner, leaf, bare)
+            if piece.variable:
+                self.loop_stack.pop()
+            bodies.append(body)
+        del self.names.active[mark:]
+        return assembled(loop, shared, pieces, bodies)
+
+    def _shared_counter(self, loop: Loop, pieces: Sequence[Piece]) -> Axis | None:
+        """The counter of a parallel loop of which threads share several different pieces."""
+        if loop.kind is not LoopKind.PARALLEL or len(pieces) < 2:
+            return None
+        name = next((piece.variable.name for piece in pieces if piece.variable), "")
+        first = pieces[0].first
+        return Axis(name or self.names.fresh(loop.axis.name), pieces[-1].stop - first, first)
+
+    def _pieces(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[Piece]:
+        """Cut a loop into runs of steps of one extent, with every test decided that can be."""
+        range_ = ranges[loop.axis]
+        if loop.step > 1:
+            return self._steps(stage, loop, ranges, bare)
+        if loop.kind is LoopKind.UNROLL:
+            return [Piece(Range(range_.base + s, 1), s, s + 1) for s in range(range_.extent)]
+        cuts = (
+            [] if bare or self._keeps_lanes(stage, loop) else self._cuts(stage, loop.axis, ranges)
+        )
+        if range_.base.is_constant:
+            name = self.names.fresh(loop.axis.name) if range_.extent > 1 else ""
+            start = range_.base.constant
+            return [run(name, low, high) for low, high in parts(start, start + range_.extent, cuts)]
+        if range_.extent == 1:
+            return choices(range_.base, cuts)
+        variable = Axis(self.names.fresh(loop.axis.name), range_.extent)
+        return [Piece(Range(range_.base + variable, 1), 0, range_.extent, variable)]
+
+    def _keeps_lanes(self, stage: Stage, loop: Loop) -> bool:
+        """Whether all lanes run where a row ends among them: its last ones stay as they are.
+
+        So lanes are written and read in vectors of one width, which processors forward from one to
+        the other. Only short expressions, as nothing behind a test is named.
+        """
+        if stage not in self.lanes or loop.axis is not stage.axes[-1]:
+            return False
+        bodies = [s.body for s in (stage, *self.reads[stage].inlined) if s.body]
+        return sum(isinstance(node, Op) for body in bodies for node in walk(body)) <= LANE_BUDGET
+
+    def _cuts(self, stage: Stage, axis: Axis, ranges: Ranges) -> list[int]:
+        """Where along an axis the conditions in the stage's body change."""
+        return [
+            cut
+            for condition in self.reads[stage].conditions
+            if not any(excluded(test, ranges) for test in condition)
+            for test in condition
+            for cut in changes(test, axis, ranges)
+        ]
+
+    def _steps(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[Piece]:
+        """Steps of several elements, cut where they can be, with a shorter one at each end."""
+        range_ = ranges[loop.axis]
+        if bare or loop.kind is LoopKind.PARALLEL or not range_.base.is_constant:
+            return steps(loop, range_, self.names.fresh)
+        start = range_.base.constant
+        cuts = self._cuts(stage, loop.axis, ranges)
+        return [
+            piece
+            for low, high in parts(start, start + range_.extent, cuts)
+            for piece in steps(loop, Range(affine(low), high - low), self.names.fresh)
+        ]
