@@ -218,15 +218,14 @@ def test_large_outputs_do_not_pile_up():
     code = f"""{RESIDENT}
 x = np.zeros(1 << 22, np.float32)
 f = tinyfuse.jit(lambda x: (x + 1, x * 2, x.sum()))
-for _ in range(5):
+for _ in range(50):  # until the C library keeps as much as it will
     f(x)
 before = resident()
 for _ in range(200):
-    y = f(x)
+    f(x)
 print((resident() - before) // x.nbytes)
 """
-    # One output is alive, and the C library keeps some; 400 would have piled up.
-    assert int(run_python(code).stdout) <= 8
+    assert int(run_python(code).stdout) <= 2
 
 
 def test_the_setting_of_what_is_kept():

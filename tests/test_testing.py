@@ -318,13 +318,13 @@ def test_every_dtype_occurs():
 
 
 def test_programs_shrink():
-    """To a few statements on a small array; how few depends on the time that shrinking is given."""
+    """To the one statement that matters, on a small array."""
     program = find(
         programs(effects=False),
         lambda program: "argmax" in program.source,
         settings=settings(max_examples=3000, database=None, derandomize=True),
     )
-    assert len(program.source.splitlines()) <= 5, program
+    assert len(program.source.splitlines()) <= 4, program
     assert all(np.size(value) <= 4 for value in program.arguments.values())
 
 
@@ -333,7 +333,7 @@ def test_programs_shrink_to_an_effect():
     program = find(
         programs(),
         lambda program: "] = " in program.source,
-        settings=settings(max_examples=3000, database=None),
+        settings=settings(max_examples=3000, database=None, derandomize=True),
     )
     assert len(program.source.splitlines()) <= 4, program
 
