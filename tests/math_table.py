@@ -32,8 +32,8 @@ PAGE = """\
 
 The functions in `math_*.h`, as `python -m tests.math_table` found them. Errors are in units in the
 last place of the exact result; rounding alone makes 0.5. They are the largest of as many results as
-the last column says; 2^32 are all that there are of one float32, the other numbers are samples. Near
-the zeros of logaddexp, logaddexp2 and gammaln, the units are those of 1.
+the last column says; 2^32 are all that there are of one float32, the other numbers are samples.
+Near the zeros of logaddexp, logaddexp2 and gammaln, the units are those of 1.
 
 Times are nanoseconds per element, of {count} elements by one thread, and beside them how many times
 as long numpy takes (for erf, erfc, expit, gamma and gammaln: scipy). Measured on

@@ -368,8 +368,9 @@ class _Lowering(RowLowering):
                 return None
             raise ScheduleError(f"compute_at: {consumer.name} does not read {producer.name}")
         region: dict[Axis, Range] = {}
+        row = producer.row_axis
         for axis, first, *others in zip(producer.axes, *demands, strict=True):
-            if axis is producer.row_axis:
+            if row and axis is row:
                 region[axis] = whole(axis)
                 continue
             for other in others:
