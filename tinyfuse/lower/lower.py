@@ -35,6 +35,7 @@ from tinyfuse.lower.reads import Reads, condition_before, mentions, reads_of
 from tinyfuse.lower.rows import STACK_LIMIT, RowLowering
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.storage import Names, Storage
+from tinyfuse.lower.streaming import stream
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.schedule import Loop, Schedule, Site
 from tinyfuse.stage.expr import Const, Expr, Load, Op
@@ -111,6 +112,8 @@ class _Lowering(RowLowering):
     def _kernel(self, stage: Stage) -> Kernel:
         self.names = Names(self.reserved)
         body = hoist(collapse(self._produce(stage, {axis: whole(axis) for axis in stage.axes})))
+        if self.schedule[stage].streamed:
+            body = stream(body, self.storage[stage].buffer)
         computed = self._computed(stage)
         sources = tuple(dict.fromkeys(source for s in computed for source in s.sources))
         name = f"{self.stages.name}_{stage.name}"

@@ -11,6 +11,7 @@ from tinyfuse.records import dataclass
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import axis_order, plans
 from tinyfuse.schedule.schedule import MAX_PIECES, WHOLE_ROWS, Schedule, Site
+from tinyfuse.schedule.streaming import stream_large_results
 from tinyfuse.stage.expr import IndexTest, Load, Op, is_of_rank, walk
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
@@ -39,9 +40,8 @@ def default_schedule(
     """
     planner = _Planner(stages, machine, fuse)
     decisions = [planner.decide(stage) for stage in reversed(stages.stages)]
-    return Schedule(stages, plans(stages, planner.inlined, planner.sites, machine)), tuple(
-        reversed(decisions)
-    )
+    schedule = Schedule(stages, plans(stages, planner.inlined, planner.sites, machine))
+    return stream_large_results(schedule, machine), tuple(reversed(decisions))
 
 
 Indices = tuple[Affine, ...]

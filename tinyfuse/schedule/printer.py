@@ -22,7 +22,7 @@ def _plan_text(stage: Stage, plan: StagePlan) -> str:
     loops = ", ".join(_loop_text(stage, loop) for loop in plan.loops) or "no loops"
     site = plan.compute_at
     if site is None:
-        return f"root; {loops}"
+        return f"root; {loops}; streamed" if plan.streamed else f"root; {loops}"
     place = f"{site.stage.name}, {_name(site.loop)}" if site.loop else site.stage.name
     return f"compute_at({place}); {loops}"
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.records import dataclass, replace
+from tinyfuse.schedule.streamable import obstacle
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Sort, Stage, Stages
 
@@ -44,11 +45,15 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """loops: outermost first. compute_at: None for the root, a kernel of its own."""
+    """loops: outermost first. compute_at: None for the root, a kernel of its own.
+
+    streamed: whether rows of it are stored past the caches.
+    """
 
     loops: tuple[Loop, ...]
     inlined: bool = False
     compute_at: Site | None = None
+    streamed: bool = False
 
 
 class Schedule:
@@ -165,6 +170,13 @@ class Schedule:
             )
         return self._mark(stage, loop, LoopKind.UNROLL)
 
+    def stream_store(self, stage: Stage) -> Schedule:
+        """Store the stage past the caches, where nothing will soon look for it.
+
+        Rows of less than a page are stored as others are.
+        """
+        return self._with(stage, replace(self[stage], streamed=True), "stream_store")
+
     # --- questions --------------------------------------------------------------------------------
 
     def find(self, stage: Stage, loop: Axis | Loop) -> Loop:
@@ -224,6 +236,9 @@ class Schedule:
         for stage, plan in schedule._plans.items():
             if plan.compute_at:
                 schedule._check_site(stage, plan.compute_at, directive)
+            reason = obstacle(stage, plan, schedule.readers(stage)) if plan.streamed else None
+            if reason:
+                raise ScheduleError(f"{directive}: {stage.name} cannot be streamed: {reason}")
         return schedule
 
     def _is_inside(self, tree: Stage) -> bool:
