@@ -11,7 +11,8 @@ from tinyfuse.emit.ctext import type_text
 from tinyfuse.loops.ir import Buffer
 from tinyfuse.records import dataclass
 
-BLOCK = 1024  # bytes: few, so that loads and stores go on at once; `streamed_stores.h` counts with them too
+# Bytes of a block: few, so that loads and stores go on at once. `streamed_stores.h` counts on it.
+BLOCK = 1024
 
 
 @dataclass(frozen=True, slots=True)
