@@ -72,7 +72,7 @@ class _Lowering(RowLowering):
     def program(self) -> Loops:
         self._read()
         buffers = self._root_buffers()
-        roots = [s for s in self.stored if not self.schedule[s].compute_at]
+        roots = list(self.places.kernels)
         for stage in roots:
             if not _size(stage):  # which computes nothing: what is kept of others has to be empty
                 Coverage(self.places, stage).check_kernel()

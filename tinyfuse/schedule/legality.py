@@ -265,7 +265,7 @@ def _check_order(places: Places, directive: str) -> None:
 def _comes_before(places: Places, producer: Stage, reader: Stage) -> bool:
     root, other = places.chain(producer)[-1], places.chain(reader)[-1]
     if root is not other:
-        return places.order[root] < places.order[other]
+        return root in places.kernels and other in places.kernels
     found = places.meeting(producer, reader)
     if found is None:
         return False
