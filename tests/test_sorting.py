@@ -37,7 +37,8 @@ from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.printer import schedule_text
-from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.schedule.places import Loop
+from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import Kind, comparisons, flops, kind
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Sort, Stage, Stages

@@ -38,9 +38,10 @@ from tinyfuse.runtime.build import build
 from tinyfuse.runtime.declarations import ffi
 from tinyfuse.runtime.linking import find, open_library
 from tinyfuse.runtime.toolchain import find_compiler
+from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.printer import schedule_text
-from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Affine, Axis, affine
@@ -146,8 +147,8 @@ def running(build: GraphBuilder) -> Graph:
         (
             lambda s, p: s.compute_at(*p.stages, None).stream_store(p.stages[0]),
             scaled,
-            "stream_store(multiply): multiply cannot be streamed: it is not at the root, and read"
-            " as soon as it is stored",
+            "stream_store(multiply): multiply cannot be streamed: it is stored inside another"
+            " stage, and read at once",
         ),
         (
             lambda s, p: s.stream_store(named(p, "sum")),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tinyfuse.loops.ir import LoopKind
-from tinyfuse.schedule.schedule import Loop, Schedule, StagePlan
+from tinyfuse.schedule.places import Loop, Place, Site, StagePlan
+from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.ir import Stage
 
 
@@ -20,11 +21,22 @@ def _plan_text(stage: Stage, plan: StagePlan) -> str:
     if plan.inlined:
         return "inline"
     loops = ", ".join(_loop_text(stage, loop) for loop in plan.loops) or "no loops"
+    loops += "; streamed" if plan.streamed else ""
     site = plan.compute_at
     if site is None:
-        return f"root; {loops}; streamed" if plan.streamed else f"root; {loops}"
-    place = f"{site.stage.name}, {_name(site.loop)}" if site.loop else site.stage.name
-    return f"compute_at({place}); {loops}"
+        return f"root; {loops}"
+    kept = f"; store_at({_place_text(plan.store_at)})" if plan.store_at else ""
+    return f"{_directive(site)}({_place_text(site)}){kept}; {loops}"
+
+
+def _directive(site: Site) -> str:
+    return "compute_with" if site.aligned else "compute_at"
+
+
+def _place_text(place: Site | Place) -> str:
+    if isinstance(place, Place):
+        return place.value
+    return f"{place.stage.name}, {_name(place.loop)}" if place.loop else place.stage.name
 
 
 def _loop_text(stage: Stage, loop: Loop) -> str:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from tinyfuse.loops.ir import LoopKind
+from tinyfuse.schedule.places import Places, StagePlan
 from tinyfuse.stage.ir import Order, Stage
 
-if TYPE_CHECKING:
-    from tinyfuse.schedule.schedule import StagePlan
 
-
-def obstacle(stage: Stage, plan: StagePlan, readers: Sequence[Stage]) -> str | None:
-    """Why a stage cannot be streamed as it is planned; None where it can.
-
-    readers: the stored stages that read it.
-    """
+def obstacle(stage: Stage, places: Places) -> str | None:
+    """Why a stage cannot be streamed as it is planned; None where it can."""
+    plan, readers = places.plans[stage], places.readers[stage]
     in_place = [reader.name for reader in readers if reader.order is not Order.SERIAL]
     reasons = [
         (plan.inlined, "it is inlined, so never stored"),
-        (plan.compute_at is not None, "it is not at the root, and read as soon as it is stored"),
+        (places.storage(stage) is not None, "it is stored inside another stage, and read at once"),
         (stage.scatter, "its elements are put in one after the other"),
         (stage.reduce_axes, "it is a reduction, which may store an element several times"),
         (stage.scan, "each element is read for the next one"),

@@ -29,7 +29,7 @@ def stream_large_results(schedule: Schedule, machine: Machine) -> Schedule:
 
 def _is_too_large(stage: Stage, schedule: Schedule, machine: Machine) -> bool:
     cache = min(machine.l3, SHARE_OF_CACHE)
-    if 2 * _bytes(stage) < cache or schedule.readers(stage) or obstacle(stage, schedule[stage], ()):
+    if 2 * _bytes(stage) < cache or schedule.readers(stage) or obstacle(stage, schedule.places):
         return False
     return _bytes(stage) + sum(map(_bytes, _sources(stage, schedule))) > cache
 
