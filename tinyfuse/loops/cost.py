@@ -9,6 +9,7 @@ from tinyfuse.loops.ir import (
     Buffer,
     Cost,
     For,
+    HalveRow,
     Scope,
     SortRow,
     Statement,
@@ -52,6 +53,8 @@ class Counts:
             self.work += times
         elif isinstance(statement, SortRow):
             self.add_sort(statement, times)
+        elif isinstance(statement, HalveRow):
+            self.add_halving(statement, times)
         for value in values_of(statement):
             for node in walk(value):
                 self.add_node(node, times)
@@ -63,6 +66,13 @@ class Counts:
         self.read[node.row.buffer] = self.read.get(node.row.buffer, 0) + moved
         self.flops += moved * comparisons(node.extent)
         self.work += moved * comparisons(node.extent) * COMPARISON
+
+    def add_halving(self, node: HalveRow, times: int) -> None:
+        sums, buffer = times * (node.extent - 1), node.row.buffer
+        self.read[buffer] = self.read.get(buffer, 0) + 2 * sums
+        self.written[buffer] = self.written.get(buffer, 0) + sums
+        self.flops += sums
+        self.work += 4 * sums
 
     def add_node(self, node: Expr, times: int) -> None:
         if isinstance(node, Op):
