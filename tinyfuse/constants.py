@@ -6,7 +6,7 @@ The file is JSON, in the cache directory, under a name that stands for the proce
 from __future__ import annotations
 
 import logging
-import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,7 @@ def parse(text: bytes, processor: str) -> Constants:
 def _positive(value: Any) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise ValueError(f"{value!r:.40} is no number")
-    if not 0 < value < math.inf:
+    if not 0 < value <= sys.float_info.max:
         raise ValueError(f"{value!r:.40} is no positive number")
     return float(value)
 
