@@ -6,6 +6,7 @@ import math
 import os
 import statistics
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -31,22 +32,21 @@ DTYPES = (FLOAT32, FLOAT64)
 
 IN_L1 = 16 * KIB  # bytes of arrays that are read and written, where arithmetic is measured
 ADDITIONS = 16  # to each element, in what is timed as an addition
+TIMED = 0.001  # seconds that one timing takes at least, less than a process runs undisturbed
 DIGITS = 2  # that are kept: more are not repeatable
 
 
 class Effort(NamedTuple):
     """What it may take to measure.
 
-    seconds: that one timing takes at least. timings: whose median counts. memory: bytes to work
-    through where the L3 is to be of no use.
+    timings: of each thing. memory: bytes to work through where the L3 is to be of no use.
     """
 
-    seconds: float
     timings: int
     memory: int
 
 
-THOROUGH, QUICK = Effort(0.01, 9, 256 * MIB), Effort(0.001, 5, 64 * MIB)
+THOROUGH, QUICK = Effort(33, 256 * MIB), Effort(9, 64 * MIB)
 
 
 def calibrate(quick: bool = False) -> Machine:
@@ -127,20 +127,25 @@ class Bench:
     def seconds(
         self, symbol: str, count: int, arrays: Sequence[np.ndarray], parts: int = 1
     ) -> float:
-        """What one repetition of an entry takes: the median of several timings.
+        """What one repetition of an entry takes.
+
+        It is the quartile of the shorter timings: other processes only add to them.
 
         count: elements for each part. parts: of the work; as many threads share them.
         """
         entry = load(self.library, symbol)
-        repeats, taken = 1, 0.0
-        while True:
+
+        def timed(repeats: int) -> float:
             given = [np.array([count, repeats, parts], np.int64), *arrays]
-            taken = timed(entry, given, parts)
-            if taken >= self.effort.seconds:
-                break
-            repeats *= min(100, max(2, math.ceil(self.effort.seconds / max(taken, 1e-7))))
-        timings = [timed(entry, given, parts) for _ in range(self.effort.timings)]
-        return statistics.median(timings) / repeats
+            start = time.perf_counter()
+            entry(given, threads=parts)
+            return time.perf_counter() - start
+
+        repeats = 1
+        while (taken := timed(repeats)) < TIMED:
+            repeats *= min(100, max(2, math.ceil(TIMED / taken)))
+        timings = [timed(repeats) for _ in range(self.effort.timings)]
+        return statistics.quantiles(timings, n=4)[0] / repeats
 
     def bandwidth(self, footprint: int, parts: int = 1) -> float:
         """Bytes per second, where each of so many threads works on a footprint of its own."""

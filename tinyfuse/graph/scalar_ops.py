@@ -113,7 +113,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
 
 # Of what is no row. A sort's is that of one comparison, with what follows from it; nothing of it is
 # vector code.
-_OTHER_COSTS = {"fma": 1, "cast": 1, "sort": 8}
+_OTHER_COSTS = {"fma": 1, "cast": 1, "sort": 5}
 
 
 def cost(name: str) -> int:

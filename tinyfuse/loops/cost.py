@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
+from typing import TypeVar
 
 import numpy as np
 
 from tinyfuse.graph.scalar_ops import cost
+from tinyfuse.loops.chains import NO_CHAIN, Chain, chain_of
 from tinyfuse.loops.ir import (
     Buffer,
     Cost,
     For,
     If,
-    Let,
-    Local,
-    LoopKind,
     Operation,
     Scope,
     SortRow,
@@ -27,13 +26,19 @@ from tinyfuse.loops.ir import (
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.records import dataclass, field
 from tinyfuse.stage.analysis import comparisons, is_operation, operation_name
-from tinyfuse.stage.expr import Expr, IndexTest, Load, axes_of, walk
-from tinyfuse.stage.index import Axis
+from tinyfuse.stage.expr import Expr, IndexTest, Load, walk
+from tinyfuse.stage.index import Affine, Axis
 
 _OUTSIDE = (Scope.ARGUMENT, Scope.SCRATCH)
 # Bytes of a buffer on the stack that the C compiler keeps in vector registers: 64 lanes of float64.
 IN_REGISTERS = 512
 
+LINE = 64  # bytes of a cache line
+# Bytes of lines touched one by one that are still in the L1 when their next elements are needed.
+REUSED = 1 << 14
+
+Key = TypeVar("Key", Buffer, Operation)
+Access = tuple[For | None, Buffer, Affine]  # an element of a buffer in each step of a loop
 Steps = Mapping[Axis, tuple[int, int]]  # the values that loop variables have in a place
 Run = tuple[Statement, int, For | None]  # a statement, how often it runs, the loop directly around
 
@@ -42,17 +47,18 @@ Run = tuple[Statement, int, For | None]  # a statement, how often it runs, the l
 class Counts:
     """How often each buffer is read and written, and the operations in between.
 
-    accesses: bytes that move between registers and memory of any kind. chain: operations that have
-    to wait for the one before them.
+    accesses, lines, chain, operations: as of a `Cost`.
     """
 
     flops: int = 0
     accesses: int = 0
+    lines: int = 0
     chain: int = 0
     operations: dict[Operation, int] = field(default_factory=dict)
     read: dict[Buffer, int] = field(default_factory=dict)
     written: dict[Buffer, int] = field(default_factory=dict)
-    chains: dict[For, int] = field(default_factory=dict)  # the `chain_length` of each loop
+    chains: dict[For | None, Chain] = field(default_factory=lambda: {None: NO_CHAIN})
+    known: set[Access] = field(default_factory=set)  # what is in a register within its loop
 
     def parameters(self) -> tuple[Buffer, ...]:
         """The buffers from outside, in order of first use, those that are written last."""
@@ -65,52 +71,80 @@ class Counts:
             _bytes(self.read),
             _bytes(self.written),
             self.accesses,
+            self.lines,
             self.chain,
             tuple(self.operations.items()),
         )
 
     def add(self, run: Run) -> None:
         statement, times, loop = run
-        if isinstance(statement, Store):
-            stays = loop is not None and loop.variable not in statement.position.axes()
-            self.add_access(self.written, statement.buffer, times, loop if stays else None)
+        if isinstance(statement, For):
+            chain = self.chains[statement] = chain_of(statement)
+            self.chain += times * statement.variable.extent * chain.length
         elif isinstance(statement, SortRow):
             self.add_sort(statement, times)
-        elif isinstance(statement, For):
-            self.chains[statement] = chain_length(statement)
-            self.chain += times * statement.variable.extent * self.chains[statement]
-        vector = loop is None or not self.chains[loop]
         for value in values_of(statement):
             for node in walk(value):
-                self.add_node(node, times, loop, vector)
+                self.add_node(node, times, loop)
+        if isinstance(statement, Store):
+            _add(self.written, statement.buffer, times)
+            at_data = statement.offset is not None
+            self.add_access(statement.buffer, statement.position, at_data, times, loop)
+
+    def add_node(self, node: Expr, times: int, loop: For | None) -> None:
+        if isinstance(node, Load):
+            _add(self.read, node.source, times)
+            self.add_access(node.source, node.indices[0], bool(node.data), times, loop)
+        elif is_operation(node):
+            vector = self.chains[loop].vector
+            self.add_operation(operation_name(node), widest(node), times, vector)
 
     def add_access(
-        self, accessed: dict[Buffer, int], buffer: Buffer, times: int, invariant_in: For | None
+        self, buffer: Buffer, position: Affine, at_data: bool, times: int, loop: For | None
     ) -> None:
-        """invariant_in: the innermost loop, if the element is the same for all of its steps."""
-        accessed[buffer] = accessed.get(buffer, 0) + times
-        if not _in_registers(buffer):
-            repeats = invariant_in.variable.extent if invariant_in else 1
-            self.accesses += times // repeats * buffer.dtype.itemsize
+        """Count the bytes that a load or store moves, unless a register has them already."""
+        access = (loop, buffer, position)
+        if _in_registers(buffer) or (access in self.known and not at_data):
+            return
+        self.known.add(access)
+        apart = LINE if at_data else _stride(position, loop) * buffer.dtype.itemsize
+        if loop is not None and not apart:
+            self.accesses += times // loop.variable.extent * buffer.dtype.itemsize
+        elif at_data or (loop is not None and _leaves_lines(loop, apart)):
+            self.lines += times * LINE
+        else:
+            self.accesses += times * min(LINE, apart)
 
     def add_sort(self, node: SortRow, times: int) -> None:
         moved = times * node.extent
         for buffer in written_by(node):
-            self.add_access(self.written, buffer, moved, None)
-        self.add_access(self.read, node.row.buffer, moved, None)
+            _add(self.written, buffer, moved)
+            self.accesses += moved * buffer.dtype.itemsize
+        _add(self.read, node.row.buffer, moved)
+        self.accesses += moved * node.row.buffer.dtype.itemsize
         self.add_operation("sort", node.row.buffer.dtype, moved * comparisons(node.extent), False)
 
-    def add_node(self, node: Expr, times: int, loop: For | None, vector: bool) -> None:
-        if isinstance(node, Load):
-            stays = loop is not None and not node.data and loop.variable not in axes_of(node)
-            self.add_access(self.read, node.source, times, loop if stays else None)
-        elif is_operation(node):
-            self.add_operation(operation_name(node), widest(node), times, vector)
-
     def add_operation(self, name: str, dtype: np.dtype, times: int, vector: bool) -> None:
-        operation = Operation(name, dtype, vector)
-        self.operations[operation] = self.operations.get(operation, 0) + times
+        _add(self.operations, Operation(name, dtype, vector), times)
         self.flops += flops(name) * times
+
+
+def _add(counts: dict[Key, int], key: Key, times: int) -> None:
+    counts[key] = counts.get(key, 0) + times
+
+
+def _leaves_lines(loop: For, apart: int) -> bool:
+    """Whether each step touches another line, and too many for the next run of the loop to find."""
+    return apart >= LINE and loop.variable.extent * LINE > REUSED
+
+
+def _stride(position: Affine, loop: For | None) -> int:
+    """How many elements apart the accesses of two steps are; a line where a division hides it."""
+    if loop is None:
+        return 1
+    if loop.variable in position.axes():
+        return abs(position.coefficient(loop.variable)) or LINE
+    return 0
 
 
 def widest(node: Expr) -> np.dtype:
@@ -189,56 +223,6 @@ def _chosen(test: Expr, axis: Axis, steps: tuple[int, int]) -> tuple[int, int]:
     high = last if test.high is None else test.high - test.index.constant
     low = min(max(low, first), last)
     return low, max(low, min(high, last))
-
-
-def chain_length(loop: For) -> int:
-    """How many operations of a step need the step before; 0 where steps are independent.
-
-    Integers do not count: the C compiler may add them in any order.
-    """
-    if loop.kind is LoopKind.VECTOR or any(isinstance(inner, For) for inner in loop.body):
-        return 0
-    lets = {inner.local: inner.value for inner in loop.body if isinstance(inner, Let)}
-    carried = [
-        inner
-        for inner in loop.body
-        if isinstance(inner, Store)
-        and inner.buffer.dtype.kind == "f"
-        and (inner.offset is not None or loop.variable not in inner.position.axes())
-    ]
-    return max((_depth(store, lets) for store in carried), default=0)
-
-
-def _depth(store: Store, lets: Mapping[Local, Expr]) -> int:
-    """Operations between an element as it was and as it is stored, 0 where it does not matter."""
-    depths: dict[Expr, int] = {}
-    pending = [store.value]
-    while pending:
-        root = pending[-1]
-        nodes = walk(root)
-        missing = [lets[n] for n in nodes if isinstance(n, Local) and n in lets]
-        missing = [value for value in missing if value not in depths]
-        if missing:
-            pending += missing
-            continue
-        for node in nodes:
-            depths[node] = _own_depth(node, store.buffer, depths, lets)
-        pending.pop()
-    return max(0, depths[store.value])
-
-
-_INDEPENDENT = -(1 << 60)
-
-
-def _own_depth(
-    node: Expr, buffer: Buffer, depths: Mapping[Expr, int], lets: Mapping[Local, Expr]
-) -> int:
-    if isinstance(node, Load) and node.source is buffer:
-        return 0
-    if isinstance(node, Local):
-        return depths[lets[node]] if node in lets else _INDEPENDENT
-    below = max((depths[part] for part in node.parts), default=_INDEPENDENT)
-    return below + (is_operation(node) and cost(operation_name(node)) > 0)
 
 
 def _in_registers(buffer: Buffer) -> bool:

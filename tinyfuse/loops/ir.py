@@ -156,8 +156,9 @@ class Cost:
 
     flops: arithmetic operations, of any dtype; a fused multiply-add is two.
     bytes_read, bytes_written: of the caller's arrays and the scratch memory, each element once.
-    accesses: bytes that are loaded and stored, each time.
-    chain: operations that have to wait for the result of the one before.
+    accesses: bytes that are loaded and stored, each time; none where a register has them already.
+    lines: bytes of the cache lines that elements lie in which are far apart, each time.
+    chain: operations that have to wait for the result of the one before, in additions.
     operations: how often each kind of scalar operation is done, in order of first use.
     """
 
@@ -165,6 +166,7 @@ class Cost:
     bytes_read: int
     bytes_written: int
     accesses: int = 0
+    lines: int = 0
     chain: int = 0
     operations: tuple[tuple[Operation, int], ...] = ()
 

@@ -54,10 +54,14 @@ def compute_seconds(spent: Cost, machine: Machine) -> float:
 
 
 def memory_seconds(spent: Cost, machine: Machine, threads: int = 1) -> float:
-    """How long it takes to move every element once, and to load and store all from the L1."""
+    """How long it takes to move every element once, or to load and store all from the L1.
+
+    Lines that hold one element at a time come from where the arrays are.
+    """
     moved = spent.bytes_read + spent.bytes_written
-    outer = moved / bandwidth(machine, level_of(moved, machine, threads), threads)
-    return max(outer, spent.accesses / bandwidth(machine, 0, threads))
+    outer = bandwidth(machine, level_of(moved, machine, threads), threads)
+    inner = bandwidth(machine, 0, threads)
+    return max(moved / outer, spent.lines / outer + spent.accesses / inner)
 
 
 def level_of(footprint: int, machine: Machine, threads: int = 1) -> int:
@@ -130,9 +134,7 @@ def estimate(
         sum([flops(operation.name) * times for each in done for operation, times in each]),
         read,
         sum([stage_bytes(stage) for stage in group if stage in stored]),
-        0,
-        0,
-        _merged(done),
+        operations=_merged(done),
     )
     saved = sum([bytes_saved(stage, _readers(stage, group)) for stage in kept])
     return Estimate(spent, saved, _additions(done) / max(1, _additions(once)))
