@@ -10,6 +10,7 @@ from tinyfuse.errors import TinyfuseError
 
 if TYPE_CHECKING:
     from tinyfuse import errors, testing
+    from tinyfuse.calibration import calibrate
     from tinyfuse.compilation import Compiled, Lowered, Traced
     from tinyfuse.runtime.pool import num_threads, set_num_threads
     from tinyfuse.trace.listing import supported_functions
@@ -23,6 +24,7 @@ __all__ = [
     "TinyfuseError",
     "Traced",
     "cache_info",
+    "calibrate",
     "disable_jit",
     "errors",
     "jit",
@@ -38,6 +40,7 @@ _LATER = {
     "Compiled": "tinyfuse.compilation",
     "Lowered": "tinyfuse.compilation",
     "Traced": "tinyfuse.compilation",
+    "calibrate": "tinyfuse.calibration",
     "supported_functions": "tinyfuse.trace.listing",
     "num_threads": "tinyfuse.runtime.pool",
     "set_num_threads": "tinyfuse.runtime.pool",

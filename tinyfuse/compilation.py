@@ -24,6 +24,7 @@ from tinyfuse.lower.lower import lower
 from tinyfuse.machine import Machine, host
 from tinyfuse.parameters import Function, Options
 from tinyfuse.runtime.library import Entry, loaded
+from tinyfuse.schedule.cost import predicted_seconds
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.printer import schedule_text
@@ -43,10 +44,6 @@ from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.printer import stages_text
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.trace import ArgumentSpec, Trace, trace
-
-# A second's worth of simple work on one core, for a rough guess.
-FLOPS = 4e9
-BYTES = 20e9
 
 
 class Traced:
@@ -135,6 +132,11 @@ class Lowered:
     def cost(self) -> Mapping[str, Cost]:
         """For each kernel its arithmetic operations, and the bytes it reads and writes."""
         return {kernel.name: kernel.cost for kernel in self.kernels}
+
+    @property
+    def predicted_seconds(self) -> float:
+        """How long the kernels take on one core, one after the other, by the cost model."""
+        return sum([predicted_seconds(kernel, self.machine) for kernel in self.kernels])
 
     @cached_property
     def module(self) -> CModule:
@@ -252,7 +254,7 @@ class Compiled:
             self._entry,
             lowered.scratch_bytes,
             lowered.options.threads if lowered.loops.shares_work else 1,
-            sum(map(_microseconds, lowered.kernels)),
+            lowered.predicted_seconds * 1e6,
         )
         site = Site(places, len(call.values), swapped, copied)
         return Executable(program, site, lowered.traced.signature)
@@ -306,12 +308,6 @@ def _bytes(atom: Atom) -> int:
 
 def _ignore(name: str) -> None:
     pass
-
-
-def _microseconds(kernel: Kernel) -> float:
-    """Roughly what a kernel takes on one core."""
-    cost = kernel.cost
-    return (cost.flops / FLOPS + (cost.bytes_read + cost.bytes_written) / BYTES) * 1e6
 
 
 def _built(lowered: Lowered) -> Entry | None:

@@ -121,15 +121,16 @@ class _Lowering(RowLowering):
         sources = tuple(dict.fromkeys(source for s in computed for source in s.sources))
         name = f"{self.stages.name}_{stage.name}"
         counts = count(body)
+        spent = counts.cost()
         return Kernel(
             name,
             body,
             counts.parameters(),
             frozenset(counts.written),
             tuple(s.name for s in computed),
-            counts.cost(),
+            spent,
             sources,
-            grain(body, counts.work),
+            grain(body, spent, self.machine),
         )
 
     def _computed(self, stage: Stage) -> list[Stage]:

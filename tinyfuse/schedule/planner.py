@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 
-from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.scalar_ops import cost
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
@@ -271,7 +271,7 @@ def _content(stage: Stage) -> _Content:
     nodes = [node for expression in stage.expressions for node in walk(expression)]
     return _Content(
         sum(bool(node.parts) for node in nodes),
-        sum(_cost(node.name) for node in nodes if isinstance(node, Op)),
+        sum(cost(node.name) for node in nodes if isinstance(node, Op)),
         tuple(node for node in nodes if isinstance(node, IndexTest)),
         tuple(node for node in nodes if isinstance(node, Load)),
     )
@@ -292,12 +292,6 @@ def _divides(stage: Stage, content: _Content, use: _Use) -> bool:
         indices = [index.substitute(values) for index in load.indices]
         found.append(flat_index(indices, load.source.shape[len(load.data) :]))
     return any(not isinstance(term, Axis) for index in found for term, _ in index.terms)
-
-
-def _cost(name: str) -> int:
-    if name == "select":
-        return 0
-    return SCALAR_OPS[name].cost if name in SCALAR_OPS else 1
 
 
 def _repeats(stage: Stage, uses: list[_Use]) -> int:
