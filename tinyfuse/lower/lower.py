@@ -36,6 +36,7 @@ from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.rows import STACK_LIMIT, RowLowering
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.storage import Names, Storage
+from tinyfuse.lower.streaming import stream
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.places import Loop, Site
 from tinyfuse.schedule.schedule import Schedule
@@ -116,8 +117,9 @@ class _Lowering(RowLowering):
         self.coverage = Coverage(self.places, stage)
         statements = self._produce(stage, {axis: whole(axis) for axis in stage.axes})
         self.coverage.check_kernel()
-        body = hoist(collapse(statements))
         computed = self._computed(stage)
+        streamed = [self.storage[s].buffer for s in computed if self.schedule[s].streamed]
+        body = stream(hoist(collapse(statements)), streamed)
         sources = tuple(dict.fromkeys(source for s in computed for source in s.sources))
         name = f"{self.stages.name}_{stage.name}"
         counts = count(body)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.schedule.places import Loop, Places, Site, StagePlan
+from tinyfuse.schedule.streamable import obstacle
 from tinyfuse.stage.ir import Order, Sort, Stage
 
 # (places of a schedule, the directive that made it) -> nothing, or ScheduleError.
@@ -251,6 +252,14 @@ def _check_storage(places: Places, directive: str) -> None:
                 raise ScheduleError(f"{at}, but {reader.name} reads it elsewhere")
 
 
+def _check_streams(places: Places, directive: str) -> None:
+    """What is streamed is stored once, in rows."""
+    for stage, plan in places.plans.items():
+        reason = obstacle(stage, places) if plan.streamed else None
+        if reason:
+            raise ScheduleError(f"{directive}: {stage.name} cannot be streamed: {reason}")
+
+
 def _check_order(places: Places, directive: str) -> None:
     """What is read has been computed."""
     for stage, readers in places.readers.items():
@@ -299,5 +308,6 @@ CHECKS: dict[str, Check] = {
     "rounds": _check_rounds,
     "alignment": _check_alignment,
     "storage": _check_storage,
+    "streams": _check_streams,
     "order": _check_order,
 }

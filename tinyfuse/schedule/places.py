@@ -49,12 +49,14 @@ class Place(Enum):
 @dataclass(frozen=True, slots=True)
 class StagePlan:
     """loops: outermost first. compute_at: None for the root, a kernel of its own. store_at: where
-    its memory is, around where it is computed; None for the same place."""
+    its memory is, around where it is computed; None for the same place. streamed: whether rows of
+    it are stored past the caches."""
 
     loops: tuple[Loop, ...]
     inlined: bool = False
     compute_at: Site | None = None
     store_at: Site | Place | None = None
+    streamed: bool = False
 
 
 class Places:

@@ -14,6 +14,7 @@ from tinyfuse.schedule.legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import axis_order, plans
 from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
 from tinyfuse.schedule.seats import Seat
+from tinyfuse.schedule.streaming import stream_large_results
 from tinyfuse.stage.expr import IndexTest, Load, Op, is_of_rank, walk
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
@@ -48,6 +49,7 @@ def default_schedule(
     if fuse:
         planner.group(stages, decisions)
     schedule = Schedule(stages, plans(stages, planner.inlined, planner.seats, machine))
+    schedule = stream_large_results(schedule, machine)
     return schedule, tuple(decisions[stage] for stage in stages.stages)
 
 

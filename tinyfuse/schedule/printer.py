@@ -21,6 +21,7 @@ def _plan_text(stage: Stage, plan: StagePlan) -> str:
     if plan.inlined:
         return "inline"
     loops = ", ".join(_loop_text(stage, loop) for loop in plan.loops) or "no loops"
+    loops += "; streamed" if plan.streamed else ""
     site = plan.compute_at
     if site is None:
         return f"root; {loops}"

@@ -165,6 +165,13 @@ class Schedule:
             )
         return self._mark(stage, loop, LoopKind.UNROLL)
 
+    def stream_store(self, stage: Stage) -> Schedule:
+        """Store the stage past the caches, where nothing will soon look for it.
+
+        Rows of less than a page are stored as others are.
+        """
+        return self._with(stage, replace(self[stage], streamed=True), "stream_store")
+
     # --- questions --------------------------------------------------------------------------------
 
     def find(self, stage: Stage, loop: Axis | Loop) -> Loop:
