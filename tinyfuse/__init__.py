@@ -11,6 +11,7 @@ from tinyfuse.errors import TinyfuseError
 if TYPE_CHECKING:
     from tinyfuse import errors, testing
     from tinyfuse.compilation import Compiled, Lowered, Traced
+    from tinyfuse.naming import name
     from tinyfuse.runtime.pool import num_threads, set_num_threads
     from tinyfuse.trace.listing import supported_functions
 
@@ -27,6 +28,7 @@ __all__ = [
     "errors",
     "jit",
     "make_graph",
+    "name",
     "num_threads",
     "set_num_threads",
     "supported_functions",
@@ -38,6 +40,7 @@ _LATER = {
     "Compiled": "tinyfuse.compilation",
     "Lowered": "tinyfuse.compilation",
     "Traced": "tinyfuse.compilation",
+    "name": "tinyfuse.naming",
     "supported_functions": "tinyfuse.trace.listing",
     "num_threads": "tinyfuse.runtime.pool",
     "set_num_threads": "tinyfuse.runtime.pool",
