@@ -30,8 +30,8 @@ from tinyfuse.graph.simplify import simplify
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.schedule.planner import default_schedule
-from tinyfuse.schedule.printer import schedule_text
 from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.schedule.text import schedule_text
 from tinyfuse.stage.analysis import Kind, flops, kind
 from tinyfuse.stage.expr import Accumulator, Op
 from tinyfuse.stage.index import Axis

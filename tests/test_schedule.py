@@ -14,8 +14,8 @@ from tinyfuse.loops.printer import loops_text
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.schedule.planner import default_schedule
-from tinyfuse.schedule.printer import schedule_text
 from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.schedule.text import schedule_text
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stage, Stages
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tinyfuse.compilation import Compiled, Lowered, Traced
     from tinyfuse.naming import name
     from tinyfuse.runtime.pool import num_threads, set_num_threads
+    from tinyfuse.schedule.schedule import Schedule
     from tinyfuse.trace.listing import supported_functions
 
 __version__ = "0.1.0"
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Compiled",
     "Lowered",
+    "Schedule",
     "ShapeDtypeStruct",
     "TinyfuseError",
     "Traced",
@@ -39,6 +41,7 @@ __all__ = [
 _LATER = {
     "Compiled": "tinyfuse.compilation",
     "Lowered": "tinyfuse.compilation",
+    "Schedule": "tinyfuse.schedule.schedule",
     "Traced": "tinyfuse.compilation",
     "name": "tinyfuse.naming",
     "supported_functions": "tinyfuse.trace.listing",

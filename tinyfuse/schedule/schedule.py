@@ -8,11 +8,15 @@ elements. `split` and `reorder` edit that list. A directive returns a new schedu
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.records import dataclass, replace
+from tinyfuse.schedule.loop_nest import loop_nest_text
+from tinyfuse.schedule.text import read_schedule, schedule_text
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Sort, Stage, Stages
 
@@ -73,6 +77,33 @@ class Schedule:
 
     def __hash__(self) -> int:
         return hash((self.stages, tuple(self._plans.values())))
+
+    def __str__(self) -> str:
+        return schedule_text(self)
+
+    def __repr__(self) -> str:
+        return f"<schedule of {self.stages.name}, {len(self.stages.stages)} stages>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what `print` shows, for `Schedule.load`. Raises OSError.
+
+        Of inlined stages it has the loops too, which count when they are stored one day.
+        """
+        Path(path).write_text(schedule_text(self, whole=True), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], stages: Stages) -> Schedule:
+        """The schedule in a file, for the program that it was saved of: `lowered.stages`.
+
+        Every directive in it is checked, and none is executed as Python. Raises OSError, and
+        ScheduleError where the file is no schedule, or one of other stages, axes or extents.
+        """
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+        return read_schedule(text, cls(stages), os.fspath(path))
+
+    def print_loop_nest(self) -> None:
+        """Print which loops run inside which, and what they compute, as pseudo code."""
+        print(loop_nest_text(self), end="")
 
     # --- directives -------------------------------------------------------------------------------
 
@@ -165,7 +196,19 @@ class Schedule:
             )
         return self._mark(stage, loop, LoopKind.UNROLL)
 
+    def serial(self, stage: Stage, loop: Axis | Loop) -> Schedule:
+        """Run the steps of a loop one after the other: take a mark off it."""
+        return self._mark(stage, loop, LoopKind.SERIAL)
+
     # --- questions --------------------------------------------------------------------------------
+
+    def stage(self, name: str) -> Stage:
+        """The stage of this name. Raises ScheduleError, which lists the names."""
+        for stage in self.stages.stages:
+            if stage.name == name:
+                return stage
+        names = ", ".join([stage.name for stage in self.stages.stages]) or "none"
+        raise ScheduleError(f"{self.stages.name} has no stage {name}; its stages: {names}")
 
     def find(self, stage: Stage, loop: Axis | Loop) -> Loop:
         """The stage's loop of this axis and step; an axis stands for its innermost loop."""
