@@ -14,9 +14,11 @@ from tests.test_lower import product, softmax, stages_of
 from tinyfuse.errors import ScheduleError
 from tinyfuse.machine import REFERENCE
 from tinyfuse.schedule.loop_nest import loop_nest_text
+from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
-from tinyfuse.schedule.schedule import Loop, Schedule
-from tinyfuse.schedule.text import read_schedule, schedule_text
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.text import NO_LOOPS, WORDS, read_plans, schedule_text
+from tinyfuse.stage.ir import Stages
 from tinyfuse.testing import program_case, random_program
 from tinyfuse.testing.choices import SeededChoices
 from tinyfuse.testing.schedules import random_schedule
@@ -29,6 +31,10 @@ PRODUCT = """schedule product
   add: inline
   out: root; i by 2 < 5, i < 5, j < 4 vector
 """
+
+
+def read(text: str, stages: Stages, place: str = "text") -> Schedule:
+    return Schedule(stages, read_plans(text, stages, place), f"load({place})")
 
 
 def product_schedule() -> Schedule:
@@ -54,9 +60,9 @@ def test_of_an_inlined_stage_the_loops_are_kept() -> None:
     schedule, _ = default_schedule(stages, REFERENCE)
     inlined = next(stage for stage in stages.stages if schedule[stage].inlined)
     assert schedule[inlined].loops != Schedule(stages)[inlined].loops
-    read = read_schedule(schedule_text(schedule, whole=True), Schedule(stages))
-    assert read == schedule
-    assert read.store(inlined) == schedule.store(inlined)
+    again = read(schedule_text(schedule, whole=True), stages)
+    assert again == schedule
+    assert again.store(inlined) == schedule.store(inlined)
 
 
 def test_random_schedules_of_random_programs() -> None:
@@ -66,16 +72,20 @@ def test_random_schedules_of_random_programs() -> None:
         for start in (plain, fused, unfused):
             schedule = random_schedule(SeededChoices(seed), start(case))
             whole = schedule_text(schedule, whole=True)
-            assert read_schedule(whole, Schedule(case.stages)) == schedule, whole
+            assert read(whole, case.stages) == schedule, whole
             text = schedule_text(schedule)
-            read = read_schedule(text, Schedule(case.stages))
-            assert (schedule_text(read), loop_nest_text(read)) == (text, loop_nest_text(schedule))
+            again = read(text, case.stages)
+            assert (str(again), loop_nest_text(again)) == (text, loop_nest_text(schedule))
             texts.append(text)
-    for said in ("compute_at", " by ", "unroll", "parallel", "vector", "reduced", "no loops"):
-        assert sum(said in text for text in texts) > 20, said
+    for said in (*WORDS, " along ", " by ", "unroll", "parallel", "vector", "reduced", NO_LOOPS):
+        assert sum(said in text for text in texts) > 5, said
 
 
 HEAD, MATMUL, ADD, OUT = PRODUCT.splitlines()
+EXPECTED = (
+    "expected one of root, inline, compute_at, compute_with, store_at, or a loop as "
+    "`i by 4 < 100 vector`"
+)
 
 
 @pytest.mark.parametrize(
@@ -89,31 +99,35 @@ HEAD, MATMUL, ADD, OUT = PRODUCT.splitlines()
         ),
         (
             f"{HEAD}\n  add: __import__('os').abort(); i < 5\n",
-            "text, line 2: expected one of root, inline, compute_at, each once, not "
-            "\"__import__('os').abort()\"",
+            f"text, line 2: {EXPECTED}, not \"__import__('os').abort()\"",
         ),
+        (f"{HEAD}\n  add: root; root; i < 5\n", f"text, line 2: {EXPECTED}, not 'root'"),
         (
-            f"{HEAD}\n  add: root; root; i < 5\n",
-            "text, line 2: expected one of root, inline, compute_at, each once, not 'root'",
+            f"{HEAD}\n  add: root; i < 5; j < 4\n",
+            "text, line 2: expected one of root, inline, compute_at, compute_with, store_at, not "
+            "'j < 4'",
         ),
         (
             f"{HEAD}\n  add: root; inline\n",
-            "text, line 2: expected one place of the stage, not 'root; inline'",
+            "text, line 2: expected one of root, inline, compute_at, compute_with, not "
+            "'root; inline'",
         ),
-        (f"{HEAD}\n  add: i < 5\n", "text, line 2: expected one place of the stage, not ''"),
         (
-            f"{HEAD}\n  add: root; i in 5\n",
-            "text, line 2: expected a loop as `i by 4 < 100 vector`, not 'i in 5'",
+            f"{HEAD}\n  add: i < 5\n",
+            "text, line 2: expected one of root, inline, compute_at, compute_with, not 'i < 5'",
         ),
+        (f"{HEAD}\n  add: root\n", "text, line 2: expected loops, or `no loops`, not 'root'"),
+        (f"{HEAD}\n  add: root; i in 5\n", f"text, line 2: {EXPECTED}, not 'i in 5'"),
+        (f"{HEAD}\n  add: root; i by 0 < 5\n", f"text, line 2: {EXPECTED}, not 'i by 0 < 5'"),
         (
             f"{HEAD}\n  add: root; i < 5 sideways\n",
-            "text, line 2: expected a loop as `i by 4 < 100 vector`, not 'i < 5 sideways'",
+            f"text, line 2: {EXPECTED}, not 'i < 5 sideways'",
         ),
     ],
 )
 def test_what_is_no_schedule_is_refused(text: str, message: str) -> None:
     with pytest.raises(ScheduleError) as caught:
-        read_schedule(text, Schedule(stages_of(product)))
+        read(text, stages_of(product))
     assert str(caught.value) == message
 
 
@@ -130,40 +144,47 @@ def test_what_is_no_schedule_is_refused(text: str, message: str) -> None:
         ("k < 9 reduced", "k < 9", ["matmul: it has k < 9, the program has k < 9 reduced"]),
         ("i by 2 < 5, i < 5", "i by 2 < 5", ["out: it has 0 loops over i in steps of 1, not one"]),
         ("i by 2 <", "i <", ["out: it has 2 loops over i in steps of 1, not one"]),
+        ("i by 2 <", "i by 2 < 5, i by 2 <", ["out: it has several loops over i in steps of 2"]),
     ],
 )  # fmt: skip
 def test_a_schedule_of_another_program_is_refused(
     old: str, new: str, differences: list[str]
 ) -> None:
     with pytest.raises(ScheduleError) as caught:
-        read_schedule(PRODUCT.replace(old, new), Schedule(stages_of(product)), "a.schedule")
+        read(PRODUCT.replace(old, new), stages_of(product), "a.schedule")
     head = "a.schedule is a schedule of another program than product; what differs:"
     assert str(caught.value).split("\n  ") == [head, *differences]
 
 
 def test_the_function_may_have_another_name() -> None:
     text = PRODUCT.replace("product", "renamed")
-    assert schedule_text(read_schedule(text, Schedule(stages_of(product)))) == PRODUCT
+    assert schedule_text(read(text, stages_of(product))) == PRODUCT
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("i by 2 < 5, i < 5", "i < 5", "text, line 2: out has no loop i by 2; its loops are: i, j"),
-        ("compute_at(out, i by 2)", "compute_at(sum)",
-         "text, line 2: product has no stage sum; its stages: matmul, add, out"),
-        ("k < 9 reduced", "k < 9 reduced vector", "text, line 2: vectorize(matmul, k): "),
-        ("  out: root", "  out: inline", "text, line 4: inline(out): "),
-        ("i by 2 < 5, i < 5", "i < 5, i by 2 < 5", "text, line 4: reorder(out): "),
-        ("i by 2 < 5, i < 5", "i by 2 < 5, i by 3 < 5, i < 5", "text, line 4: reorder(out): "),
-        ("i by 2 < 5, i < 5", "i by 2 < 5, i by 2 < 5, i < 5", "text, line 4: split(out, i, 2): "),
-        ("i by 2 < 5, i < 5", "i by 0 < 5, i < 5", "text, line 4: split(out, i, 0): "),
+        ("i by 2 < 5, i < 5", "i < 5", "text, line 2: out has no loop i by 2; its loops: i, j"),
+        ("out, i by 2", "sum", "text, line 2: there is no stage sum; the stages: matmul, add, out"),
+        ("out, i by 2", "out, i, j", "text, line 2: out has no loop i, j; its loops: i by 2, i, j"),
+        ("compute_at(out, i by 2)", "compute_at", "text, line 2: there is no stage of no name; "),
+        ("k < 9 reduced", "k < 9 reduced vector", "vectorize(matmul, k): "),
+        ("  out: root", "  out: inline", "inline(out): "),
+        ("i by 2 < 5, i < 5", "i < 5, i by 2 < 5", "load(text): the inner part of i would lie "),
+        ("add: inline", "add: compute_at(matmul); i < 5, j < 4", "load(text): "),
     ],
 )  # fmt: skip
 def test_illegal_schedules_are_refused(old: str, new: str, message: str) -> None:
     with pytest.raises(ScheduleError) as caught:
-        read_schedule(PRODUCT.replace(old, new), Schedule(stages_of(product)))
+        read(PRODUCT.replace(old, new), stages_of(product))
     assert str(caught.value).startswith(message)
+
+
+def test_a_long_unrolled_loop_is_refused() -> None:
+    stages = stages_of(softmax)
+    text = str(Schedule(stages)).replace("j < 130\n", "j < 130 unroll\n")
+    with pytest.raises(ScheduleError, match=r"unroll\(e\): the loop has 130 steps, more than 64"):
+        read(text, stages)
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
@@ -231,7 +252,7 @@ def test_one_directive_more_and_the_same_bits(change: str) -> None:
     assert changed.compile()(X).tobytes() == expected.tobytes()
     again = tinyfuse.jit(
         normalized.__wrapped__,
-        schedule=lambda stages: read_schedule(str(schedule), Schedule(stages)),
+        schedule=lambda stages: read(str(schedule), stages),
     )
     assert again(X).tobytes() == expected.tobytes()
 

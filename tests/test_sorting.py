@@ -35,8 +35,9 @@ from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
+from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
-from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.text import schedule_text
 from tinyfuse.stage.analysis import Kind, comparisons, flops, kind
 from tinyfuse.stage.index import Affine, Axis

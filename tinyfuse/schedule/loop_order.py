@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
-from tinyfuse.schedule.schedule import Loop, Site, StagePlan
+from tinyfuse.schedule.places import Loop, Site, StagePlan
 from tinyfuse.stage.analysis import comparisons, point_cost
 from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis, flat_index

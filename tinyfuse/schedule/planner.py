@@ -9,8 +9,10 @@ from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.decisions import Decision
+from tinyfuse.schedule.legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import axis_order, plans
-from tinyfuse.schedule.schedule import MAX_PIECES, WHOLE_ROWS, Schedule, Site
+from tinyfuse.schedule.places import Site
+from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
 from tinyfuse.stage.expr import IndexTest, Load, Op, is_of_rank, walk
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
