@@ -16,6 +16,8 @@ from tinyfuse.stage.ir import Order, Sort, Stage
 # (places of a schedule, the directive that made it) -> nothing, or ScheduleError.
 Check = Callable[[Places, str], None]
 
+MOST_UNROLLED = 64  # steps
+
 # Why a stage is computed in whole rows: it is sorted in some way, or a scan.
 WHOLE_ROWS = {
     None: "each element needs the one before it",
@@ -87,6 +89,24 @@ def _check_vectors(places: Places, directive: str) -> None:
                     f"vectorize({stage.name}, {loop.axis.name}): only the innermost loop over"
                     f" independent elements can be vectorized"
                 )
+
+
+def _check_unrolled(places: Places, directive: str) -> None:
+    """The text of an unrolled loop has a bound."""
+    for stage, plan in places.plans.items():
+        for loop in plan.loops:
+            if loop.kind is LoopKind.UNROLL and _steps(plan, loop) > MOST_UNROLLED:
+                raise ScheduleError(
+                    f"unroll({stage.name}): the loop has {_steps(plan, loop)} steps, more than"
+                    f" {MOST_UNROLLED}; split it first"
+                )
+
+
+def _steps(plan: StagePlan, loop: Loop) -> int:
+    """How many steps a loop has: to the end of its axis, or of the next larger step."""
+    steps = [known.step for known in plan.loops if known.axis is loop.axis]
+    whole = min([step for step in steps if step > loop.step], default=loop.axis.extent)
+    return -(-whole // loop.step)
 
 
 def _check_scans(places: Places, directive: str) -> None:
@@ -299,6 +319,7 @@ CHECKS: dict[str, Check] = {
     "summation": _check_summation,
     "parallel": _check_parallel,
     "vectors": _check_vectors,
+    "unrolled": _check_unrolled,
     "scans": _check_scans,
     "sorts": _check_sorts,
     "inlined": _check_inlined,

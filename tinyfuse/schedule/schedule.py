@@ -8,20 +8,23 @@ elements. `split` and `reorder` edit that list. A directive returns a new schedu
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.records import replace
 from tinyfuse.schedule.legality import check
+from tinyfuse.schedule.loop_nest import loop_nest_text
 from tinyfuse.schedule.places import Loop, Place, Places, Site, StagePlan
+from tinyfuse.schedule.text import read_plans, schedule_text
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
 AnyPlace = TypeVar("AnyPlace", bound="Site | Place | None")
 
-MOST_UNROLLED = 64  # steps
 # A loop over which index tests change more often than this is not cut: its tests run.
 MAX_PIECES = 8
 
@@ -58,6 +61,34 @@ class Schedule:
 
     def __hash__(self) -> int:
         return hash((self.stages, tuple(self._plans.values())))
+
+    def __str__(self) -> str:
+        return schedule_text(self)
+
+    def __repr__(self) -> str:
+        return f"<schedule of {self.stages.name}, {len(self.stages.stages)} stages>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what `print` shows, for `Schedule.load`. Raises OSError.
+
+        Of inlined stages it has the loops too, which count when they are stored one day.
+        """
+        Path(path).write_text(schedule_text(self, whole=True), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], stages: Stages) -> Schedule:
+        """The schedule in a file, for the program that it was saved of: `lowered.stages`.
+
+        It is checked as one made by directives is, and never executed. Raises OSError, and
+        ScheduleError where the file is no schedule, an illegal one, or one of other stages, axes or
+        extents.
+        """
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+        return cls(stages, read_plans(text, stages, os.fspath(path)), f"load({os.fspath(path)})")
+
+    def print_loop_nest(self) -> None:
+        """Print which loops run inside which, and what they compute, as pseudo code."""
+        print(loop_nest_text(self), end="")
 
     # --- directives -------------------------------------------------------------------------------
 
@@ -157,12 +188,6 @@ class Schedule:
 
     def unroll(self, stage: Stage, loop: Axis | Loop) -> Schedule:
         """Write the steps of a loop out one after the other; at most `MOST_UNROLLED` of them."""
-        steps = self._steps(stage, self.find(stage, loop))
-        if steps > MOST_UNROLLED:
-            raise ScheduleError(
-                f"unroll({stage.name}): the loop has {steps} steps, more than {MOST_UNROLLED};"
-                f" split it first"
-            )
         return self._mark(stage, loop, LoopKind.UNROLL)
 
     def stream_store(self, stage: Stage) -> Schedule:
@@ -172,7 +197,19 @@ class Schedule:
         """
         return self._with(stage, replace(self[stage], streamed=True), "stream_store")
 
+    def serial(self, stage: Stage, loop: Axis | Loop) -> Schedule:
+        """Run the steps of a loop one after the other: take a mark off it."""
+        return self._mark(stage, loop, LoopKind.SERIAL)
+
     # --- questions --------------------------------------------------------------------------------
+
+    def stage(self, name: str) -> Stage:
+        """The stage of this name. Raises ScheduleError, which lists the names."""
+        for stage in self.stages.stages:
+            if stage.name == name:
+                return stage
+        names = ", ".join([stage.name for stage in self.stages.stages]) or "none"
+        raise ScheduleError(f"{self.stages.name} has no stage {name}; its stages: {names}")
 
     def find(self, stage: Stage, loop: Axis | Loop) -> Loop:
         """The stage's loop of this axis and step; an axis stands for its innermost loop."""
@@ -201,12 +238,6 @@ class Schedule:
             known = ", ".join(known.name for known in self._plans)
             raise ScheduleError(f"{stage!r} is no stage of this schedule; its stages: {known}")
         return self._plans[stage]
-
-    def _steps(self, stage: Stage, loop: Loop) -> int:
-        """How many steps a loop has: to the end of its axis, or of the next larger step."""
-        larger = [known.step for known in self[stage].loops if known.axis is loop.axis]
-        whole = min([step for step in larger if step > loop.step], default=loop.axis.extent)
-        return -(-whole // loop.step)
 
     # --- edits ------------------------------------------------------------------------------------
 
