@@ -11,6 +11,7 @@ from tinyfuse.errors import TinyfuseError
 if TYPE_CHECKING:
     from tinyfuse import errors, testing
     from tinyfuse.compilation import Compiled, Lowered, Traced
+    from tinyfuse.inspect import explain
     from tinyfuse.runtime.pool import num_threads, set_num_threads
     from tinyfuse.trace.listing import supported_functions
 
@@ -25,6 +26,7 @@ __all__ = [
     "cache_info",
     "disable_jit",
     "errors",
+    "explain",
     "jit",
     "make_graph",
     "num_threads",
@@ -38,6 +40,7 @@ _LATER = {
     "Compiled": "tinyfuse.compilation",
     "Lowered": "tinyfuse.compilation",
     "Traced": "tinyfuse.compilation",
+    "explain": "tinyfuse.inspect",
     "supported_functions": "tinyfuse.trace.listing",
     "num_threads": "tinyfuse.runtime.pool",
     "set_num_threads": "tinyfuse.runtime.pool",

@@ -62,6 +62,13 @@ def emit_c_many(programs: Sequence[Loops]) -> CModule:
     return CModule(text, tuple(loops.name for loops in programs))
 
 
+def kernel_texts(loops: Loops) -> tuple[str, ...]:
+    """The function of each kernel, as in the C of the whole program."""
+    used: dict[str, None] = {}
+    fused = _has_fma(loops)
+    return tuple([_KernelText(kernel, used, fused).function() for kernel in loops.kernels])
+
+
 def _entry_types(shared: bool) -> str:
     return (
         (runtime_c() / "entry.h").read_text().rstrip("\n")

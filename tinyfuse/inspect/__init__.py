@@ -1,0 +1,7 @@
+"""Looking at programs: what they compile to and why, and where the time of a call goes."""
+
+from __future__ import annotations
+
+from tinyfuse.inspect.report import Report, explain
+
+__all__ = ["Report", "explain"]
