@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinyfuse.inspect.profile import Profile, profile
 from tinyfuse.inspect.report import Report, explain
 
-__all__ = ["Report", "explain"]
+__all__ = ["Profile", "Report", "explain", "profile"]
