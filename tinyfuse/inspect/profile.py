@@ -56,6 +56,10 @@ class Profile:
 
     title: the function and the types of its arguments. repeat: how many calls were measured.
     call_seconds: the median of whole calls. missing: what could not be counted, and why.
+
+    A reading of the clock, some 20 ns, is in the time of each kernel. Beside the kernels a call
+    finds its program, takes memory for results, copies arguments that are not in C order, writes
+    arrays of the caller's, and makes views.
     """
 
     title: str
@@ -106,10 +110,7 @@ class Profile:
         )
 
     def _how(self) -> str:
-        return (
-            f"medians of {plural(self.repeat, 'call')}, {plural(self.threads, 'thread')}; the rest is"
-            " finding the program, memory for results, copies and writes"
-        )
+        return f"medians of {plural(self.repeat, 'call')}, {plural(self.threads, 'thread')}"
 
     def _times(self) -> Table:
         known = any(each.most_bytes is not None for each in self.kernels)
@@ -122,7 +123,7 @@ class Profile:
         predicted = time_text(sum([each.predicted for each in self.kernels]))
         rows += [
             ("all kernels", *self._time(self.kernel_seconds), predicted, *rest),
-            ("the rest", *self._time(self.dispatch_seconds), "", *rest),
+            ("beside the kernels", *self._time(self.dispatch_seconds), "", *rest),
             ("call", *self._time(self.call_seconds), "", *rest),
         ]
         return Table(("kernel", "time", "share", *[c.label for c in columns]), tuple(rows))
