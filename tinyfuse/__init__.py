@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tinyfuse import errors, testing
     from tinyfuse.calibration import calibrate
     from tinyfuse.compilation import Compiled, Lowered, Traced
+    from tinyfuse.inspect import explain
     from tinyfuse.naming import name
     from tinyfuse.runtime.pool import num_threads, set_num_threads
     from tinyfuse.schedule.schedule import Schedule
@@ -30,6 +31,7 @@ __all__ = [
     "calibrate",
     "disable_jit",
     "errors",
+    "explain",
     "jit",
     "make_graph",
     "name",
@@ -46,6 +48,7 @@ _LATER = {
     "Schedule": "tinyfuse.schedule.schedule",
     "Traced": "tinyfuse.compilation",
     "calibrate": "tinyfuse.calibration",
+    "explain": "tinyfuse.inspect",
     "name": "tinyfuse.naming",
     "supported_functions": "tinyfuse.trace.listing",
     "num_threads": "tinyfuse.runtime.pool",

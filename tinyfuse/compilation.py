@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyfuse import config
 from tinyfuse.config import compile_log as log
@@ -44,6 +45,9 @@ from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.printer import stages_text
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.trace import ArgumentSpec, Trace, trace
+
+if TYPE_CHECKING:
+    from tinyfuse.inspect import Profile
 
 
 class Traced:
@@ -236,18 +240,23 @@ class Compiled:
 
         Raises SignatureMismatchError where the arguments, or captured arrays, are of other types.
         """
+        call, executable = self.prepared(args, kwargs)
+        try:
+            return executable(call.values)
+        except StaleError as stale:
+            raise SignatureMismatchError(
+                f"{self.lowered.traced.name} was compiled for other arrays: {stale}"
+            ) from None
+
+    def prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Executable]:
+        """A call taken apart, and what runs it. Raises SignatureMismatchError."""
         traced = self.lowered.traced
         call = take_apart(traced.parameters, *traced.parameters.bind(args, kwargs))
         executable = self._executables.get(call.key)
         if executable is None or traced.by_value:  # whose values are no part of the key
             self._require(signature_of(traced.parameters, call, traced.by_value))
             executable = self._executables[call.key] = self.executable(call, _ignore)
-        try:
-            return executable(call.values)
-        except StaleError as stale:
-            raise SignatureMismatchError(
-                f"{traced.name} was compiled for other arrays: {stale}"
-            ) from None
+        return call, executable
 
     def _require(self, given: Signature) -> None:
         traced = self.lowered.traced
@@ -313,6 +322,22 @@ class Compiled:
             self.scratch_bytes,
             0 if self._entry is None else self._entry.path.stat().st_size,
         )
+
+    def profile(self, /, *args: Any, repeat: int = 20, **kwargs: Any) -> Profile:
+        """Run such a call `repeat` times, and tell how long each kernel takes.
+
+        Arrays that the function writes are put back as they were after each run, and also when a
+        run is interrupted. A parameter of the function's called `repeat` goes by position.
+
+        Raises:
+            SignatureMismatchError: the arguments are of other types.
+            ValueError: repeat is not positive.
+            What a call raises, and what building C raises.
+        """
+        # By name: what looks at programs from outside stands after them.
+        inspect = importlib.import_module("tinyfuse.inspect")
+        found: Profile = inspect.profile(self, args, kwargs, repeat)
+        return found
 
     def __repr__(self) -> str:
         traced = self.lowered.traced
