@@ -33,8 +33,8 @@ from tinyfuse.schedule.cost import additions
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.stage.analysis import Kind, kind
 from tinyfuse.schedule.text import schedule_text
+from tinyfuse.stage.analysis import Kind, kind
 from tinyfuse.stage.expr import Accumulator, Op
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages

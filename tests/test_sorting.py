@@ -40,8 +40,8 @@ from tinyfuse.schedule.cost import additions
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.stage.analysis import Kind, comparisons, kind
 from tinyfuse.schedule.text import schedule_text
+from tinyfuse.stage.analysis import Kind, comparisons, kind
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Sort, Stage, Stages
 from tinyfuse.stage.printer import stages_text
