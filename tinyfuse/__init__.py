@@ -11,6 +11,7 @@ from tinyfuse.errors import TinyfuseError
 if TYPE_CHECKING:
     from tinyfuse import errors, testing
     from tinyfuse.compilation import Compiled, Lowered, Traced
+    from tinyfuse.inspect.bisect import bisect
     from tinyfuse.naming import name
     from tinyfuse.runtime.pool import num_threads, set_num_threads
     from tinyfuse.schedule.schedule import Schedule
@@ -25,6 +26,7 @@ __all__ = [
     "ShapeDtypeStruct",
     "TinyfuseError",
     "Traced",
+    "bisect",
     "cache_info",
     "disable_jit",
     "errors",
@@ -43,6 +45,7 @@ _LATER = {
     "Lowered": "tinyfuse.compilation",
     "Schedule": "tinyfuse.schedule.schedule",
     "Traced": "tinyfuse.compilation",
+    "bisect": "tinyfuse.inspect.bisect",
     "name": "tinyfuse.naming",
     "supported_functions": "tinyfuse.trace.listing",
     "num_threads": "tinyfuse.runtime.pool",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.machine import Machine
@@ -33,13 +33,14 @@ INLINE, STORE, COMPUTE_AT = "inline", "store", "compute_at"
 
 
 def default_schedule(
-    stages: Stages, machine: Machine, fuse: bool = True
+    stages: Stages, machine: Machine, fuse: bool = True, stored: Collection[str] = ()
 ) -> tuple[Schedule, tuple[Decision, ...]]:
     """The schedule of a program and the decision on each stage, in the order of the program.
 
-    fuse: False stores every stage; only the parts of one reduction stay together.
+    fuse: False stores every stage; only the parts of one reduction stay together. stored: names of
+    stages that are stored in any case.
     """
-    planner = _Planner(stages, machine, fuse)
+    planner = _Planner(stages, machine, fuse, frozenset(stored))
     decisions = [planner.decide(stage) for stage in reversed(stages.stages)]
     return Schedule(stages, plans(stages, planner.inlined, planner.sites, machine)), tuple(
         reversed(decisions)
@@ -74,8 +75,8 @@ class _Content:
 class _Planner:
     """Decides from the outputs backwards, so that for each stage the stored readers are known."""
 
-    def __init__(self, stages: Stages, machine: Machine, fuse: bool):
-        self.machine, self.fuse = machine, fuse
+    def __init__(self, stages: Stages, machine: Machine, fuse: bool, stored: frozenset[str]):
+        self.machine, self.fuse, self.stored = machine, fuse, stored
         self.outputs = set(stages.outputs)
         self.content = {stage: _content(stage) for stage in stages.stages}
         self.readers: dict[Stage, list[Stage]] = {}
@@ -128,6 +129,8 @@ class _Planner:
             return COMPUTE_AT, f"{uses[0].reader.name} takes each value as it is computed"
         if not self.fuse:
             return STORE, "fusion is off"
+        if stage.name in self.stored:
+            return STORE, "left alone on request"
         if stage.scatter:
             return STORE, "its elements are put in one after the other"
         if stage.scan or stage.sort:
@@ -149,7 +152,7 @@ class _Planner:
             return False
         if reader.body is not None and is_of_rank(reader.body):
             return True
-        return self.fuse and _runs_along_rows(reader)
+        return self.fuse and stage.name not in self.stored and _runs_along_rows(reader)
 
     def _into_reader(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
         content, reader = self.content[stage], uses[0].reader
