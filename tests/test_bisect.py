@@ -79,9 +79,8 @@ def test_what_is_found_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, "c")
     found = tinyfuse.bisect(chain, (X,), is_right)
     lines = str(found).splitlines()
-    assert (
-        lines[0] == f"bisect chain: {found.decisions} decisions to fuse, {found.runs} programs run"
-    )
+    counts = f"{found.decisions} decisions to fuse, {found.runs} programs run"
+    assert lines[0] == f"bisect chain: {counts}"
     assert lines[1:] == [
         "The check fails because of this decision:",
         "  c -> d: inline, d takes each element as it is computed",
