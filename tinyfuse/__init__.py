@@ -10,7 +10,9 @@ from tinyfuse.errors import TinyfuseError
 
 if TYPE_CHECKING:
     from tinyfuse import errors, testing
+    from tinyfuse.calibration import calibrate
     from tinyfuse.compilation import Compiled, Lowered, Traced
+    from tinyfuse.inspect import explain
     from tinyfuse.inspect.bisect import bisect
     from tinyfuse.naming import name
     from tinyfuse.runtime.pool import num_threads, set_num_threads
@@ -28,8 +30,10 @@ __all__ = [
     "Traced",
     "bisect",
     "cache_info",
+    "calibrate",
     "disable_jit",
     "errors",
+    "explain",
     "jit",
     "make_graph",
     "name",
@@ -46,6 +50,8 @@ _LATER = {
     "Schedule": "tinyfuse.schedule.schedule",
     "Traced": "tinyfuse.compilation",
     "bisect": "tinyfuse.inspect.bisect",
+    "calibrate": "tinyfuse.calibration",
+    "explain": "tinyfuse.inspect",
     "name": "tinyfuse.naming",
     "supported_functions": "tinyfuse.trace.listing",
     "num_threads": "tinyfuse.runtime.pool",

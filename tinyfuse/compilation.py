@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyfuse import config
 from tinyfuse.config import compile_log as log
@@ -24,6 +25,7 @@ from tinyfuse.lower.lower import lower
 from tinyfuse.machine import Machine, host
 from tinyfuse.parameters import Function, Options
 from tinyfuse.runtime.library import Entry, loaded
+from tinyfuse.schedule.cost import predicted_seconds
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
@@ -44,9 +46,8 @@ from tinyfuse.stage.printer import stages_text
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.trace import ArgumentSpec, Trace, trace
 
-# A second's worth of simple work on one core, for a rough guess.
-FLOPS = 4e9
-BYTES = 20e9
+if TYPE_CHECKING:
+    from tinyfuse.inspect import Profile
 
 
 class Traced:
@@ -143,6 +144,11 @@ class Lowered:
         """For each kernel its arithmetic operations, and the bytes it reads and writes."""
         return {kernel.name: kernel.cost for kernel in self.kernels}
 
+    @property
+    def predicted_seconds(self) -> float:
+        """How long the kernels take on one core, one after the other, by the cost model."""
+        return sum([predicted_seconds(kernel, self.machine) for kernel in self.kernels])
+
     @cached_property
     def module(self) -> CModule:
         """The C, a whole translation unit."""
@@ -234,18 +240,23 @@ class Compiled:
 
         Raises SignatureMismatchError where the arguments, or captured arrays, are of other types.
         """
+        call, executable = self.prepared(args, kwargs)
+        try:
+            return executable(call.values)
+        except StaleError as stale:
+            raise SignatureMismatchError(
+                f"{self.lowered.traced.name} was compiled for other arrays: {stale}"
+            ) from None
+
+    def prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Executable]:
+        """A call taken apart, and what runs it. Raises SignatureMismatchError."""
         traced = self.lowered.traced
         call = take_apart(traced.parameters, *traced.parameters.bind(args, kwargs))
         executable = self._executables.get(call.key)
         if executable is None or traced.by_value:  # whose values are no part of the key
             self._require(signature_of(traced.parameters, call, traced.by_value))
             executable = self._executables[call.key] = self.executable(call, _ignore)
-        try:
-            return executable(call.values)
-        except StaleError as stale:
-            raise SignatureMismatchError(
-                f"{traced.name} was compiled for other arrays: {stale}"
-            ) from None
+        return call, executable
 
     def _require(self, given: Signature) -> None:
         traced = self.lowered.traced
@@ -269,7 +280,7 @@ class Compiled:
             self._entry,
             lowered.scratch_bytes,
             lowered.options.threads if lowered.loops.shares_work else 1,
-            sum(map(_microseconds, lowered.kernels)),
+            lowered.predicted_seconds * 1e6,
         )
         site = Site(places, len(call.values), swapped, copied)
         return Executable(program, site, lowered.traced.signature)
@@ -312,6 +323,22 @@ class Compiled:
             0 if self._entry is None else self._entry.path.stat().st_size,
         )
 
+    def profile(self, /, *args: Any, repeat: int = 20, **kwargs: Any) -> Profile:
+        """Run such a call `repeat` times, and tell how long each kernel takes.
+
+        Arrays that the function writes are put back as they were after each run, and also when a
+        run is interrupted. A parameter of the function's called `repeat` goes by position.
+
+        Raises:
+            SignatureMismatchError: the arguments are of other types.
+            ValueError: repeat is not positive.
+            What a call raises, and what building C raises.
+        """
+        # By name: what looks at programs from outside stands after them.
+        inspect = importlib.import_module("tinyfuse.inspect")
+        found: Profile = inspect.profile(self, args, kwargs, repeat)
+        return found
+
     def __repr__(self) -> str:
         traced = self.lowered.traced
         return f"<compiled {traced.name}{traced.signature}, {len(self.kernels)} kernels>"
@@ -323,12 +350,6 @@ def _bytes(atom: Atom) -> int:
 
 def _ignore(name: str) -> None:
     pass
-
-
-def _microseconds(kernel: Kernel) -> float:
-    """Roughly what a kernel takes on one core."""
-    cost = kernel.cost
-    return (cost.flops / FLOPS + (cost.bytes_read + cost.bytes_written) / BYTES) * 1e6
 
 
 def _built(lowered: Lowered) -> Entry | None:

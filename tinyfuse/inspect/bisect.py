@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,16 +11,17 @@ import numpy as np
 from tinyfuse.api import jit
 from tinyfuse.bound import BoundFunction
 from tinyfuse.compilation import Lowered
+from tinyfuse.inspect.measure import given, kept
+from tinyfuse.inspect.writing import plural
 from tinyfuse.jitted import JittedFunction
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.schedule.text import PARTS, part_texts
+from tinyfuse.schedule.text import PLACES, part_texts
 from tinyfuse.source import Source
 from tinyfuse.stage.ir import Stage
 from tinyfuse.trace.builder import place_text
-from tinyfuse.tree import flatten
 
 Check = Callable[[Any], bool]
 
@@ -56,8 +56,8 @@ class Bisection:
     runs: int
 
     def __str__(self) -> str:
-        head = f"bisect {self.function}: {_count(self.decisions, 'decision')} to fuse"
-        return f"{head}, {_count(self.runs, 'program')} run\n{self._verdict()}"
+        head = f"bisect {self.function}: {plural(self.decisions, 'decision')} to fuse"
+        return f"{head}, {plural(self.runs, 'program')} run\n{self._verdict()}"
 
     def _verdict(self) -> str:
         if self.passes_fused:
@@ -140,7 +140,8 @@ class _Search:
         """Whether the check passes where only these decisions to fuse are left."""
         if fused not in self.known:
             program = self.lowered.with_schedule(self.planned(fused)[0]).compile()
-            with _as_before(self.lowered, self.args):
+            call, executable = program.prepared(self.args, {})
+            with kept(executable, given(executable, call)):
                 passes = self.check(program(*self.args))
             if not isinstance(passes, bool | np.bool_):
                 raise TypeError(f"check returned {passes!r:.60}: it has to return True or False")
@@ -172,27 +173,9 @@ def _fused_stages(lowered: Lowered) -> tuple[str, ...]:
 
 
 def _place(schedule: Schedule, stage: Stage) -> list[str]:
-    return part_texts(schedule[stage], PARTS)
+    return part_texts(schedule[stage], PLACES)
 
 
 def _chunks(names: tuple[str, ...], parts: int) -> list[tuple[str, ...]]:
     ends = [len(names) * at // parts for at in range(parts + 1)]
     return [names[start:end] for start, end in pairwise(ends)]
-
-
-@contextmanager
-def _as_before(lowered: Lowered, args: tuple[Any, ...]) -> Iterator[None]:
-    """Afterwards the arrays that the function writes are what they were."""
-    trace = lowered.traced.trace
-    values = [*flatten(args)[0], *[each.current() for each in trace.captured]]
-    arrays = [each for each in values if isinstance(each, np.ndarray) and each.flags.writeable]
-    before = [(array, array.copy()) for array in arrays] if trace.written else []
-    try:
-        yield
-    finally:
-        for array, copy in before:
-            np.copyto(array, copy)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -36,6 +36,7 @@ from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.rows import STACK_LIMIT, RowLowering
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.storage import Names, Storage
+from tinyfuse.lower.streaming import stream
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.places import Loop, Site
 from tinyfuse.schedule.schedule import Schedule
@@ -72,7 +73,7 @@ class _Lowering(RowLowering):
     def program(self) -> Loops:
         self._read()
         buffers = self._root_buffers()
-        roots = [s for s in self.stored if not self.schedule[s].compute_at]
+        roots = list(self.places.kernels)
         for stage in roots:
             if not _size(stage):  # which computes nothing: what is kept of others has to be empty
                 Coverage(self.places, stage).check_kernel()
@@ -116,20 +117,22 @@ class _Lowering(RowLowering):
         self.coverage = Coverage(self.places, stage)
         statements = self._produce(stage, {axis: whole(axis) for axis in stage.axes})
         self.coverage.check_kernel()
-        body = hoist(collapse(statements))
         computed = self._computed(stage)
+        streamed = [self.storage[s].buffer for s in computed if self.schedule[s].streamed]
+        body = stream(hoist(collapse(statements)), streamed)
         sources = tuple(dict.fromkeys(source for s in computed for source in s.sources))
         name = f"{self.stages.name}_{stage.name}"
         counts = count(body)
+        spent = counts.cost()
         return Kernel(
             name,
             body,
             counts.parameters(),
             frozenset(counts.written),
             tuple(s.name for s in computed),
-            counts.cost(),
+            spent,
             sources,
-            grain(body, counts.work),
+            grain(body, spent, self.machine),
         )
 
     def _computed(self, stage: Stage) -> list[Stage]:

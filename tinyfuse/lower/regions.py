@@ -60,13 +60,14 @@ class Regions:
         leader's ranges, or nothing where the stage is read but not here."""
         site = self.places.plans[stage].compute_at
         assert site is not None
-        if demands:
-            return {axis: _hull(stage, axis, *each) for axis, *each in zip(stage.axes, *demands, strict=True)}
         leader = around.get(site.stage)
-        if leader is None or (not site.aligned and self._is_read_inside(stage, site)):
+        if leader is not None and (site.aligned or not self._is_read_inside(stage, site)):
+            along = {axis: leader[other] for axis, other in site.aligned}
+            demands = [[along.get(axis) or whole(axis) for axis in stage.axes], *demands]
+        if not demands:
             return None
-        along = {axis: leader[other] for axis, other in site.aligned}
-        return {axis: along.get(axis) or whole(axis) for axis in stage.axes}
+        each = zip(stage.axes, *demands, strict=True)
+        return {axis: _hull(stage, axis, *ranges) for axis, *ranges in each}
 
     def _is_read_inside(self, stage: Stage, site: Site) -> bool:
         return any(self.places.within(reader, site) for reader in self.places.readers[stage])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.schedule.places import Loop, Places, Site, StagePlan
+from tinyfuse.schedule.streamable import obstacle
 from tinyfuse.stage.ir import Order, Sort, Stage
 
 # (places of a schedule, the directive that made it) -> nothing, or ScheduleError.
@@ -271,6 +272,14 @@ def _check_storage(places: Places, directive: str) -> None:
                 raise ScheduleError(f"{at}, but {reader.name} reads it elsewhere")
 
 
+def _check_streams(places: Places, directive: str) -> None:
+    """What is streamed is stored once, in rows."""
+    for stage, plan in places.plans.items():
+        reason = obstacle(stage, places) if plan.streamed else None
+        if reason:
+            raise ScheduleError(f"{directive}: {stage.name} cannot be streamed: {reason}")
+
+
 def _check_order(places: Places, directive: str) -> None:
     """What is read has been computed."""
     for stage, readers in places.readers.items():
@@ -285,7 +294,7 @@ def _check_order(places: Places, directive: str) -> None:
 def _comes_before(places: Places, producer: Stage, reader: Stage) -> bool:
     root, other = places.chain(producer)[-1], places.chain(reader)[-1]
     if root is not other:
-        return places.order[root] < places.order[other]
+        return root in places.kernels and other in places.kernels
     found = places.meeting(producer, reader)
     if found is None:
         return False
@@ -320,5 +329,6 @@ CHECKS: dict[str, Check] = {
     "rounds": _check_rounds,
     "alignment": _check_alignment,
     "storage": _check_storage,
+    "streams": _check_streams,
     "order": _check_order,
 }

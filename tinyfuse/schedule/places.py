@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
@@ -48,12 +49,14 @@ class Place(Enum):
 @dataclass(frozen=True, slots=True)
 class StagePlan:
     """loops: outermost first. compute_at: None for the root, a kernel of its own. store_at: where
-    its memory is, around where it is computed; None for the same place."""
+    its memory is, around where it is computed; None for the same place. streamed: whether rows of
+    it are stored past the caches."""
 
     loops: tuple[Loop, ...]
     inlined: bool = False
     compute_at: Site | None = None
     store_at: Site | Place | None = None
+    streamed: bool = False
 
 
 class Places:
@@ -94,6 +97,36 @@ class Places:
             site = self.plans[stage].compute_at
             if site:
                 found.setdefault(site.stage, []).append(stage)
+        return found
+
+    @cached_property
+    def kernels(self) -> dict[Stage, int]:
+        """The stages at the root in the order they run: as early in the program as what they read
+        allows. Those that wait for one another in a circle are left out."""
+        waits: dict[Stage, set[Stage]] = {
+            stage: set()
+            for stage, plan in self.plans.items()
+            if not plan.inlined and plan.compute_at is None
+        }
+        for reader, sources in self.sources.items():
+            if not self.plans[reader].inlined:
+                root = self.chain(reader)[-1]
+                read = {self.chain(source)[-1] for source in sources}
+                waits.setdefault(root, set()).update(read - {root})
+        followers: dict[Stage, list[Stage]] = {}
+        for stage, needed in waits.items():
+            for other in needed:
+                followers.setdefault(other, []).append(stage)
+        ready = [self.order[stage] for stage, needed in waits.items() if not needed]
+        heapq.heapify(ready)
+        found: dict[Stage, int] = {}
+        while ready:
+            stage = self.stages.stages[heapq.heappop(ready)]
+            found[stage] = len(found)
+            for follower in followers.get(stage, ()):
+                waits[follower].discard(stage)
+                if not waits[follower]:
+                    heapq.heappush(ready, self.order[follower])
         return found
 
     def storage(self, stage: Stage) -> Site | None:

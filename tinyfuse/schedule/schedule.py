@@ -190,6 +190,13 @@ class Schedule:
         """Write the steps of a loop out one after the other; at most `MOST_UNROLLED` of them."""
         return self._mark(stage, loop, LoopKind.UNROLL)
 
+    def stream_store(self, stage: Stage) -> Schedule:
+        """Store the stage past the caches, where nothing will soon look for it.
+
+        Rows of less than a page are stored as others are.
+        """
+        return self._with(stage, replace(self[stage], streamed=True), "stream_store")
+
     def serial(self, stage: Stage, loop: Axis | Loop) -> Schedule:
         """Run the steps of a loop one after the other: take a mark off it."""
         return self._mark(stage, loop, LoopKind.SERIAL)

@@ -136,7 +136,14 @@ PLACES = (
     Part("compute_with", _computed_with, _read_leader),
 )
 # What else is decided about it.
-PROPERTIES = (Part("store_at", _stored_at, _read_storage),)
+PROPERTIES = (
+    Part("store_at", _stored_at, _read_storage),
+    Part(
+        "streamed",
+        lambda plan: () if plan.streamed else None,
+        lambda program, stage, arguments: {"streamed": True},
+    ),
+)
 PARTS = (*PLACES, *PROPERTIES)
 WORDS = tuple([part.word for part in PARTS])
 NO_LOOPS = "no loops"
