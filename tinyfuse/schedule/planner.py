@@ -166,7 +166,7 @@ class _Planner:
             return False
         if reader.body is not None and is_of_rank(reader.body):
             return True
-        return self.fuse and _runs_along_rows(reader)
+        return self.fuse and stage not in self.alone and _runs_along_rows(reader)
 
     def _into_readers(
         self, stage: Stage, uses: list[_Use], readers: list[Stage]
