@@ -58,9 +58,10 @@ def notes(facts: Facts) -> list[str]:
     if not facts.kernels:
         said.append("There is nothing to compute: no kernel runs.")
     if facts.made_by_numpy:
+        count = plural(facts.made_by_numpy, "result")
         said.append(
-            f"{plural(facts.made_by_numpy, 'result')} not computed: arguments, captured arrays,"
-            " views of arrays, or values that are the same at every call."
+            f"{count} without computing: arguments, captured arrays, views of arrays, or values"
+            " that are the same at every call."
         )
     if facts.written:
         said.append(f"Written at the end of a call: {names_text(facts.written)}.")
