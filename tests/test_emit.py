@@ -37,8 +37,11 @@ def kernels_of(text: str) -> str:
 
 
 def parsed(text: str) -> c_ast.FileAST:
-    """The syntax tree of emitted C: pycparser knows no comments and no `__INT32_TYPE__`."""
-    text = re.sub(r"//[^\n]*", "", text)
+    """The syntax tree of emitted C, of streams in all their forms.
+
+    pycparser knows no comments, no directives, no attributes and no `__INT32_TYPE__`.
+    """
+    text = re.sub(r"//[^\n]*|^#[^\n]*|__attribute__\(\(.*\)\)", "", text, flags=re.MULTILINE)
     return c_parser.CParser().parse(re.sub(r"__U?INT\d+_TYPE__", "int", text))
 
 

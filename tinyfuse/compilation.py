@@ -14,7 +14,7 @@ from tinyfuse.config import compile_log as log
 from tinyfuse.dtypes import FLOAT64
 from tinyfuse.emit.c import CModule, emit_c
 from tinyfuse.errors import ScheduleError, SignatureMismatchError
-from tinyfuse.executable import Executable, Program, Site, plan_outputs
+from tinyfuse.executable import Executable, Plan, Program, Site, plan_outputs
 from tinyfuse.graph.ir import Atom, Graph
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.graph.verifier import verify_graph
@@ -25,10 +25,11 @@ from tinyfuse.lower.lower import lower
 from tinyfuse.machine import Machine, host
 from tinyfuse.parameters import Function, Options
 from tinyfuse.runtime.library import Entry, loaded
+from tinyfuse.schedule.cost import predicted_seconds
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.planner import default_schedule
-from tinyfuse.schedule.printer import schedule_text
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.text import schedule_text
 from tinyfuse.signature import (
     Call,
     Signature,
@@ -47,10 +48,6 @@ from tinyfuse.trace import ArgumentSpec, Trace, trace
 
 if TYPE_CHECKING:
     from tinyfuse.inspect import Profile
-
-# A second's worth of simple work on one core, for a rough guess.
-FLOPS = 4e9
-BYTES = 20e9
 
 
 class Traced:
@@ -104,13 +101,20 @@ class Lowered:
         loops: the loop nests.
     """
 
-    def __init__(self, traced: Traced, options: Options, machine: Machine | None = None) -> None:
+    def __init__(
+        self,
+        traced: Traced,
+        options: Options,
+        machine: Machine | None = None,
+        known: Lowered | None = None,
+    ) -> None:
+        """known: the same program under another schedule, whose stages it shares."""
         start = time.perf_counter()
         self.traced = traced
         self.options = options
-        self.plan = plan_outputs(traced.trace)
+        self.plan: Plan = known.plan if known else plan_outputs(traced.trace)
         self.graph = self.plan.computed
-        self.stages = build_stages(self.graph)
+        self.stages: Stages = known.stages if known else build_stages(self.graph)
         self.machine = machine or host()
         self.schedule, self.decisions = _scheduled(self.stages, options, self.machine)
         self.loops = lower(self.schedule, self.machine)
@@ -140,6 +144,11 @@ class Lowered:
         """For each kernel its arithmetic operations, and the bytes it reads and writes."""
         return {kernel.name: kernel.cost for kernel in self.kernels}
 
+    @property
+    def predicted_seconds(self) -> float:
+        """How long the kernels take on one core, one after the other, by the cost model."""
+        return sum([predicted_seconds(kernel, self.machine) for kernel in self.kernels])
+
     @cached_property
     def module(self) -> CModule:
         """The C, a whole translation unit."""
@@ -156,8 +165,18 @@ class Lowered:
 
     def unfused(self) -> Lowered:
         """The same function with every stage stored: with the same result, bit for bit."""
-        options = self.options._replace(fuse=False, schedule=None)
-        return Lowered(self.traced, options, self.machine)
+        return self._again(fuse=False, schedule=None)
+
+    def with_schedule(self, schedule: Schedule) -> Lowered:
+        """The same function run as a schedule says: with the same result, bit for bit.
+
+        schedule: of `self.stages`: one made from `self.schedule`, or `Schedule.load(path,
+        self.stages)`. Raises ScheduleError where it is of other stages or cannot be lowered.
+        """
+        return self._again(schedule=lambda stages: schedule)
+
+    def _again(self, **changes: Any) -> Lowered:
+        return Lowered(self.traced, self.options._replace(**changes), self.machine, self)
 
     def compile(self) -> Compiled:
         """Build the C, or find it in the disk cache.
@@ -177,8 +196,8 @@ def _scheduled(
         schedule = options.schedule(stages)
         if not isinstance(schedule, Schedule) or schedule.stages is not stages:
             raise ScheduleError(
-                f"schedule= of {stages.name} returned {schedule!r:.60}, which is no schedule of the"
-                " stages it was given: begin with Schedule(stages) or default_schedule(stages, ...)"
+                f"the schedule for {stages.name} is {schedule!r:.60}, which is no schedule of its"
+                " stages: begin with lowered.schedule, or with Schedule(stages) of those it is for"
             )
         return schedule, ()
     return default_schedule(stages, machine, fuse=options.fuse)
@@ -261,7 +280,7 @@ class Compiled:
             self._entry,
             lowered.scratch_bytes,
             lowered.options.threads if lowered.loops.shares_work else 1,
-            sum(map(_microseconds, lowered.kernels)),
+            lowered.predicted_seconds * 1e6,
         )
         site = Site(places, len(call.values), swapped, copied)
         return Executable(program, site, lowered.traced.signature)
@@ -331,12 +350,6 @@ def _bytes(atom: Atom) -> int:
 
 def _ignore(name: str) -> None:
     pass
-
-
-def _microseconds(kernel: Kernel) -> float:
-    """Roughly what a kernel takes on one core."""
-    cost = kernel.cost
-    return (cost.flops / FLOPS + (cost.bytes_read + cost.bytes_written) / BYTES) * 1e6
 
 
 def _built(lowered: Lowered) -> Entry | None:

@@ -9,6 +9,7 @@ from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.expression import Expressions
 from tinyfuse.emit.prelude import prelude_text, runtime_c
+from tinyfuse.emit.streaming import StreamedRow, in_blocks
 from tinyfuse.loops.ir import (
     Alloc,
     Block,
@@ -25,11 +26,11 @@ from tinyfuse.loops.ir import (
     Store,
     walk_statements,
 )
-from tinyfuse.loops.names import local_names
+from tinyfuse.loops.names import local_names, names_in
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, Op, walk
-from tinyfuse.stage.index import index_text
+from tinyfuse.stage.index import Axis, affine, index_text
 from tinyfuse.stage.ir import Sort
 
 _UPDATES = {"add": "+=", "multiply": "*="}  # where C's meaning is numpy's, but for bool
@@ -176,14 +177,17 @@ class _KernelText:
         self.kernel, self.used = kernel, used
         self.locals = local_names(kernel)
         self.expressions = Expressions(self.locals, used, fused)
+        self.taken = {*self.locals.values(), *names_in(kernel)}
+        self.blocks: dict[Store, str] = {}  # where elements to be streamed are put first
 
     def function(self) -> str:
         names = [self.parameter(buffer) for buffer in self.kernel.parameters]
         names += ["long begin", "long end"] if self.kernel.parallel else []
         head = f"static void {self.kernel.name}({', '.join(names)}) {{"
-        return "\n".join(
-            [*kernel_comment(self.kernel), head, *self.block(self.kernel.body, "  "), "}"]
-        )
+        body = self.block(self.kernel.body, "  ")
+        if self.blocks:
+            body.append(f"  {self.prelude_call('tf_stream_end')};")
+        return "\n".join([*kernel_comment(self.kernel), head, *body, "}"])
 
     def parameter(self, buffer: Buffer) -> str:
         constant = "" if buffer in self.kernel.written else "const "
@@ -229,16 +233,20 @@ class _KernelText:
         what = "sort" if node.sort is Sort.ELEMENTS else "argsort"
         dtype = node.row.buffer.dtype
         suffix = "uint8" if dtype == BOOL else SUFFIXES[dtype]
-        function = f"tf_{what}_{suffix}"
-        self.used[function] = None
         rows = [self.row(row) for row in (node.row, node.to, node.work)]
-        return call(function, *rows, str(node.extent)).text
+        return self.prelude_call(f"tf_{what}_{suffix}", *rows, str(node.extent))
+
+    def prelude_call(self, function: str, *arguments: str) -> str:
+        self.used[function] = None
+        return call(function, *arguments).text
 
     def row(self, row: Row) -> str:
         position = index_text(row.position)
         return row.buffer.name if position == "0" else f"{row.buffer.name} + {position}"
 
     def assignment(self, node: Store) -> str:
+        if node.streamed:
+            return f"{self.blocks[node]} = {self.value(node.value)}"
         offset = "" if node.offset is None else self.value(node.offset)
         target, value = self.expressions.element(node.buffer, node.position, offset), node.value
         if isinstance(value, Op) and value.name in _UPDATES and value.dtype != BOOL:
@@ -257,15 +265,42 @@ class _KernelText:
         return f"{type_text(buffer.dtype, self.used)} {buffer.name}{size}"
 
     def loop(self, node: For, indent: str) -> list[str]:
-        name, start = node.variable.name, node.variable.start
+        start = node.variable.start
         first, last = f"{start}", f"{start + node.variable.extent}"
         if node is self.kernel.parallel:
             first, last = "begin", "end"
-        head = f"{indent}for (long {name} = {first}; {name} < {last}; {name}++)"
-        body = self.block(node.body, indent + "  ")
+        streams = any(isinstance(each, Store) and each.streamed for each in node.body)
+        lines = self.streaming(node, first, last) if streams else self.steps(node, first, last)
+        return [indent + line for line in lines]
+
+    def steps(self, node: For, first: str, last: str) -> list[str]:
+        name = node.variable.name
+        head = f"for (long {name} = {first}; {name} < {last}; {name}++)"
+        body = self.block(node.body, "  ")
         if len(node.body) == 1 and not isinstance(node.body[0], If):
             return [head, *body]
-        return [head + " {", *body, indent + "}"]
+        return [head + " {", *body, "}"]
+
+    def streaming(self, node: For, begin: str, end: str) -> list[str]:
+        variable = node.variable
+        first, following = (self.unused(f"{variable.name}_{which}") for which in ("first", "next"))
+        rows = []
+        for store in node.body:
+            if isinstance(store, Store) and store.streamed:
+                block = self.unused(f"{store.buffer.name}_block")
+                self.blocks[store] = f"{block}[{variable.name} - {first}]"
+                start = affine(Axis(first, variable.extent, variable.start))
+                target = Row(store.buffer, store.position.substitute({variable: start}))
+                rows.append(StreamedRow(store.buffer, block, self.row(target)))
+        steps = self.steps(node, first, following)
+        return in_blocks(rows, steps, (begin, end, first, following), self.used, self.prelude_call)
+
+    def unused(self, name: str) -> str:
+        """A name for what only the text has."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
 
     def choice(self, node: If, indent: str) -> list[str]:
         lines = [f"{indent}if ({self.value(node.test)}) {{", *self.block(node.then, indent + "  ")]
