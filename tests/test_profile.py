@@ -22,9 +22,11 @@ from tinyfuse.emit.prelude import runtime_c
 from tinyfuse.errors import SignatureMismatchError
 from tinyfuse.inspect import counters as counting
 from tinyfuse.inspect import measure
+from tinyfuse.inspect.limits import UNMEASURED, bytes_per_second, note, operations_per_second
 from tinyfuse.inspect.profile import KernelTime, Profile
 from tinyfuse.inspect.watch import Watched
 from tinyfuse.loops.ir import Cost, Kernel
+from tinyfuse.machine import REFERENCE, REFERENCE_AVX2
 from tinyfuse.runtime.library import loaded, scratch
 from tinyfuse.runtime.toolchain import find_compiler
 
@@ -32,7 +34,8 @@ X = np.linspace(-3, 3, 1200, dtype=np.float32).reshape(4, 300)
 
 
 def compiled(function: Any, *args: Any) -> Any:
-    return tinyfuse.jit(function).lower(*args).compile()
+    """With a kernel for each array, whatever the planner would do."""
+    return tinyfuse.jit(function, fuse=False).lower(*args).compile()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -54,13 +57,13 @@ def test_a_watched_program_computes_the_same_bits(name: str):
 
 
 def test_a_watched_entry_runs_the_same_kernels():
-    loops = tinyfuse.jit(softmax).lower(X).loops
+    loops = tinyfuse.jit(softmax, fuse=False).lower(X).loops
     text = emit_c(loops, watched=True).text
     assert all(kernel in text for kernel in kernel_texts(loops))
     entry = text[text.index("int softmax(") :]
     calls = [line.strip() for line in entry.splitlines() if line.startswith(("  tf_", "  softmax"))]
     assert [call.partition("(")[0] for call in calls[1::2]] == [k.name for k in loops.kernels]
-    assert calls[0::2] == [f"tf_moment(arrays[2], {number});" for number in range(5)]
+    assert calls[0::2] == [f"tf_moment(arrays[2], {number});" for number in range(6)]
 
 
 def test_a_profile_has_every_kernel():
@@ -83,8 +86,8 @@ f(float64[9])
 medians of 20 calls, 2 threads
 
 kernel                time  share  predicted  GB/s  at most  Gop/s  at most
-f_out                 1 ms    50%     900 µs     4       38      2        -
-f_out               500 µs    25%     900 µs     8        -      4        -
+f_out                 1 ms    50%     900 µs     4       38      2        2
+f_out               500 µs    25%     900 µs     8       38      4        2
 all kernels         1.5 ms    75%     1.8 ms
 beside the kernels  500 µs    25%
 call                  2 ms   100%
@@ -93,6 +96,7 @@ kernel  instructions per cycle  page faults
 f_out                      2.5           12
 f_out                        2            0
 not counted: cache misses (no)
+so it is
 """
 
 
@@ -100,24 +104,40 @@ def test_the_text_of_a_profile():
     first = {"cycles": 2.0, "instructions": 5.0, "page faults": 12.0}
     second = {"cycles": 1e6, "instructions": 2e6, "page faults": 0.0}
     times = (
-        KernelTime(KERNEL, 1e-3, 0.9e-3, 38e9, None, first),
-        KernelTime(KERNEL, 0.5e-3, 0.9e-3, None, None, second),
+        KernelTime(KERNEL, 1e-3, 0.9e-3, 38e9, 2e9, first),
+        KernelTime(KERNEL, 0.5e-3, 0.9e-3, 38e9, 2e9, second),
     )
-    profile = Profile("f(float64[9])", 2, 20, times, 2e-3, "not counted: cache misses (no)")
+    profile = Profile(
+        "f(float64[9])", 2, 20, times, 2e-3, ("not counted: cache misses (no)", "so it is")
+    )
     assert str(profile) == FIGURES
     assert repr(profile) == "<profile of f(float64[9]), 2 ms>"
     cells = [e.text for e in ElementTree.fromstring(profile.html()).iter() if e.tag == "td"]
     assert cells[:4] == ["f_out", "1 ms", "50%", "900 µs"]
 
 
-def test_what_is_not_known_is_not_shown():
-    text = str(Profile("f()", 1, 1, (KernelTime(KERNEL, 1e-3, 1e-3),), 2e-3))
-    assert "at most" not in text
+def test_what_was_not_counted_is_not_shown():
+    text = str(Profile("f()", 1, 1, (KernelTime(KERNEL, 1e-3, 1e-3, 1e9, 1e9),), 2e-3))
     assert "page faults" not in text
+    assert text.endswith("call                2 ms   100%\n")
+
+
+def test_the_most_that_a_machine_can_do_is_for_what_the_kernel_works_on():
+    lowered = tinyfuse.jit(lambda x: x + 1, fuse=False).lower(np.ones(1 << 22))
+    narrow = tinyfuse.jit(lambda x: x + 1).lower(np.ones(8, np.float32))
+    (wide_kernel,), (narrow_kernel,) = lowered.kernels, narrow.kernels
+    constants = REFERENCE.constants
+    assert bytes_per_second(wide_kernel, REFERENCE, 1) == constants.bandwidth[-1]
+    assert bytes_per_second(wide_kernel, REFERENCE, 2) == constants.shared_bandwidth[-1]
+    assert bytes_per_second(narrow_kernel, REFERENCE, 2) == constants.bandwidth[0]
+    assert operations_per_second(wide_kernel, REFERENCE, 2) == 2 * constants.float64_rate
+    assert operations_per_second(narrow_kernel, REFERENCE, 2) == constants.float32_rate
+    assert note(REFERENCE) == UNMEASURED
+    assert note(REFERENCE_AVX2) == ""
 
 
 def test_a_call_that_takes_no_time_has_no_shares():
-    profile = Profile("f()", 1, 1, (KernelTime(KERNEL, 0.0, 0.0),), 0.0)
+    profile = Profile("f()", 1, 1, (KernelTime(KERNEL, 0.0, 0.0, 0.0, 0.0),), 0.0)
     assert profile.dispatch_share == profile.kernels[0].bytes_per_second == 0
     assert "call" in str(profile)
 
@@ -136,7 +156,7 @@ def update(x, y):
 def test_arrays_are_as_before():
     x, y = np.arange(6.0)[::2], np.ones(3)
     profile = compiled(update, x, y).profile(x, y, repeat=2)
-    assert len(profile.kernels) == 2
+    assert len(profile.kernels) == 3
     np.testing.assert_array_equal(x, [0.0, 2.0, 4.0])
     np.testing.assert_array_equal(y, [1.0, 1.0, 1.0])
     np.testing.assert_array_equal(GLOBAL, [0.0, 1.0, 2.0, 3.0])
@@ -205,7 +225,7 @@ def test_another_thread_can_profile():
     thread = threading.Thread(target=lambda: found.append(program.profile(X, repeat=2)))
     thread.start()
     thread.join()
-    assert len(found[0].kernels) == 4
+    assert len(found[0].kernels) == 5
 
 
 @pytest.mark.parametrize("extension", ["0", None])
@@ -264,7 +284,7 @@ def test_what_is_not_permitted_is_said(number: int, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(counting, "_opened", refused)
     profile = compiled(softmax, X).profile(X, repeat=1)
     names = "cycles, instructions, cache misses, page faults"
-    assert profile.missing == f"not counted: {names} ({REFUSALS[number]})"
+    assert profile.notes[0] == f"not counted: {names} ({REFUSALS[number]})"
     assert "page faults  " not in str(profile)
 
 
