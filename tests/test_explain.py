@@ -170,7 +170,7 @@ def test_a_page_needs_nothing_else(tmp_path: Path):
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
     assert report._repr_html_() in page
     assert report._repr_html_().startswith('<div class="tinyfuse">')
-    assert repr(report) == "<report on brighten(float32[480, 640], float), 1 kernels>"
+    assert repr(report) == "<report on brighten(float32[480, 640], float), 1 kernel>"
 
 
 def twice(x):
