@@ -15,7 +15,7 @@ from tinyfuse.loops.ir import Cost, Kernel, Operation
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass
 from tinyfuse.stage.analysis import comparisons, is_operation, operation_name
-from tinyfuse.stage.expr import walk
+from tinyfuse.stage.expr import Expr, loads, walk
 from tinyfuse.stage.ir import Order, Stage
 
 WIDE = 8  # bytes of an element from which on half as many fit a vector
@@ -73,11 +73,9 @@ def level_of(footprint: int, machine: Machine, threads: int = 1) -> int:
 def bandwidth(machine: Machine, level: int, threads: int = 1) -> float:
     """Bytes per second that so many threads read and write, together, at one of these levels."""
     one = machine.constants.bandwidth[level]
-    return (
-        one
-        if threads == 1
-        else min(threads * one, max(one, machine.constants.shared_bandwidth[level]))
-    )
+    if threads == 1:
+        return one
+    return min(threads * one, max(one, machine.constants.shared_bandwidth[level]))
 
 
 def operation_seconds(operation: Operation, machine: Machine) -> float:
@@ -159,19 +157,29 @@ Operations = Sequence[tuple[Operation, int]]
 
 def _operations(stage: Stage, repeats: int) -> Operations:
     """What computing a stage takes, all elements so many times over."""
-    points = math.prod(stage.shape) * math.prod([axis.extent for axis in stage.reduce_axes])
-    if stage.order is not Order.SERIAL:
-        points -= math.prod(stage.shape)  # a tree has one node less than leaves
     found = [
         (Operation(operation_name(node), widest(node)), points * repeats)
-        for expression in stage.expressions
+        for expression, points in _evaluated(stage)
         for node in walk(expression)
         if is_operation(node)
     ]
     if stage.sort:
-        compared = points * repeats * comparisons(stage.axes[-1].extent)
+        compared = math.prod(stage.shape) * repeats * comparisons(stage.axes[-1].extent)
         found.append((Operation("sort", stage.dtype, False), compared))
     return found
+
+
+def _evaluated(stage: Stage) -> list[tuple[Expr, int]]:
+    """The expressions of a stage, and how often each is evaluated."""
+    *others, body = stage.expressions
+    size = math.prod(stage.shape)
+    along = math.prod([axis.extent for axis in stage.reduce_axes])
+    if stage.scatter:
+        updated = along * math.prod([axis.extent for axis in stage.updated_axes])
+        start, *targets = others
+        return [(start, size), *[(target, along) for target in targets], (body, updated)]
+    # A tree has one node less than leaves.
+    return [(body, size * along - (0 if stage.order is Order.SERIAL else size))]
 
 
 def _merged(parts: Iterable[Operations]) -> tuple[tuple[Operation, int], ...]:
@@ -191,11 +199,11 @@ def _bytes_read(group: Sequence[Stage]) -> int:
     inside = set(group)
     read: dict[Stage, int] = {}
     for stage in group:
-        points = math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])
-        for load in stage.reads():
-            if load.source not in inside:
-                read[load.source] = read.get(load.source, 0) + points
-    return sum([min(times, math.prod(s.shape)) * s.dtype.itemsize for s, times in read.items()])
+        for expression, points in _evaluated(stage):
+            for load in loads(expression):
+                if load.source not in inside:
+                    read[load.source] = read.get(load.source, 0) + points
+    return sum([min(points * s.dtype.itemsize, stage_bytes(s)) for s, points in read.items()])
 
 
 def _readers(stage: Stage, group: Sequence[Stage]) -> int:
