@@ -30,9 +30,10 @@ from tinyfuse.graph.simplify import simplify
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.schedule.cost import additions
+from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
-from tinyfuse.schedule.printer import schedule_text
-from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.text import schedule_text
 from tinyfuse.stage.analysis import Kind, kind
 from tinyfuse.stage.expr import Accumulator, Op
 from tinyfuse.stage.index import Axis

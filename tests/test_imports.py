@@ -15,7 +15,8 @@ LEVELS = (
     *("config", "errors", "records", "dispatch", "dtypes", "memory", "tree", "cache_directory"),
     *("constants", "machine", "source"),
     *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime", "calibration"),
-    *("parameters", "signature", "effects", "executable", "direct", "python_call", "direct_call"),
+    *("naming", "parameters", "signature", "effects", "executable"),
+    *("direct", "python_call", "direct_call"),
     *("compilation", "bound", "by_value", "pickling", "jitted", "api"),
     *("inspect", "testing", "__init__"),
 )

@@ -13,9 +13,10 @@ from tinyfuse.loops.ir import For, LoopKind, walk_statements
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
+from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
-from tinyfuse.schedule.printer import schedule_text
-from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.text import schedule_text
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -145,7 +146,7 @@ def refused(
         (
             lambda s, p: s.compute_at(named(p, "e"), named(p, "out"), None),
             softmax,
-            "compute_at(e, out): e is read by sum_lanes, out",
+            "compute_at(e): e is stored at out, but sum_lanes reads it elsewhere",
         ),
         (
             lambda s, p: s.parallel(p.stages[0], p.stages[0].reduce_axes[0]),
@@ -236,7 +237,7 @@ def test_inlining_a_stage_that_holds_another_is_refused() -> None:
     stages = build_stages(build.graph(build.op("add", b, b)))
     first, second = named(stages, "a"), named(stages, "b")
     schedule = Schedule(stages).compute_at(first, second, second.axes[0])
-    message = r"inline\(b\): a is computed at b, which is not its only reader any more"
+    message = r"inline\(b\): a is computed at b, which has no loops any more"
     with pytest.raises(ScheduleError, match=message):
         schedule.inline(second)
 

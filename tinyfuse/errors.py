@@ -242,6 +242,18 @@ class ZeroWeightsError(TinyfuseError, ZeroDivisionError):
     """
 
 
+class StageNameError(TinyfuseError, ValueError):
+    """A name for a value that C cannot have.
+
+    The name stands in the C, in schedules and in reports, so it has to be one there::
+
+        tinyfuse.name(y, "blur x")   # StageNameError
+        tinyfuse.name(y, "double")   # StageNameError
+
+    Write letters, digits and `_`, beginning with a letter, and no word of C: `blur_x`, `doubled`.
+    """
+
+
 class InPlaceWriteError(TinyfuseError, TypeError):
     """A write in place that tinyfuse does not trace.
 

@@ -206,6 +206,7 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "scalar_uint.h": [_for_integer(bits) for bits in _WIDTHS],
     "scalar_int.h": [_for_integer(bits) for bits in _WIDTHS],
     "scalar_float.h": [_for_real(real) for real in _FORMATS],
+    "streamed_stores.h": [_unchanged],
     "math_division.h": [_unchanged],
     "scalar_division.h": [_for_real(real) for real in _FORMATS],
     "scalar_convert.h": [_for_real(real) for real in _FORMATS],

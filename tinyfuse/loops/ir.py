@@ -105,12 +105,16 @@ class Alloc:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Store:
-    """`buffer[position + offset] = value`; the offset is data, an int64."""
+    """`buffer[position + offset] = value`; the offset is data, an int64.
+
+    streamed: part of a row that goes to memory past the caches; see `streaming.can_stream`.
+    """
 
     buffer: Buffer
     position: Affine
     value: Expr
     offset: Expr | None = None
+    streamed: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -102,7 +102,8 @@ class _Lines:
         elif isinstance(node, Let):
             yield from self.definition(f"let {self.names[node.local]}", node.value)
         elif isinstance(node, Store):
-            yield from self.definition(self.element(node), node.value)
+            target = f"stream {self.element(node)}" if node.streamed else self.element(node)
+            yield from self.definition(target, node.value)
 
     def loop_head(self, node: For) -> str:
         variable = node.variable

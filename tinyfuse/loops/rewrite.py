@@ -29,7 +29,7 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
     if isinstance(node, Store):
         offset = None if node.offset is None else substitute(node.offset, values)
         position = node.position.substitute(values)
-        return Store(node.buffer, position, substitute(node.value, values), offset)
+        return Store(node.buffer, position, substitute(node.value, values), offset, node.streamed)
     if isinstance(node, SortRow):
         row, to, work = (
             Row(row.buffer, row.position.substitute(values))

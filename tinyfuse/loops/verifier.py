@@ -23,6 +23,7 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.loops.sorting import work_type
+from tinyfuse.loops.streaming import can_stream
 from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine
 from tinyfuse.stage.ir import Sort
@@ -48,6 +49,7 @@ class _Scope:
         self.kernel, self.inputs = kernel, inputs
         self.buffers = buffers
         self.locals: set[Local] = set()
+        self.rows: set[Store] = set()  # what may be streamed
 
     def block(
         self, body: Sequence[Statement], variables: frozenset[str], outermost: bool = False
@@ -88,10 +90,16 @@ class _Scope:
             alone or node.kind is not LoopKind.PARALLEL,
             f"the parallel loop {name} is not outermost",
         )
+        stores = [statement for statement in node.body if isinstance(statement, Store)]
+        self.rows.update(store for store in stores if can_stream(node, store))
         self.block(node.body, variables | {name})
 
     def store(self, node: Store, variables: frozenset[str]) -> None:
         self.check(node.buffer not in self.inputs, f"{node.buffer.name} is an input and written")
+        self.check(
+            not node.streamed or node in self.rows,
+            f"{node.buffer.name} is streamed, but not as a row by the innermost loop alone",
+        )
         self.same_dtype(node.buffer.name, node.buffer.dtype, node.value)
         self.address(node.buffer, node.position, variables, guarded=node.offset is not None)
 

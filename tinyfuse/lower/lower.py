@@ -24,19 +24,22 @@ from tinyfuse.loops.ir import (
     Statement,
     Store,
 )
-from tinyfuse.lower.bounds import Range, image, whole
+from tinyfuse.lower.bounds import Ranges, whole
 from tinyfuse.lower.collapse import collapse
+from tinyfuse.lower.coverage import Coverage
 from tinyfuse.lower.grain import grain
 from tinyfuse.lower.hoist import hoist
-from tinyfuse.lower.nest import Ranges
 from tinyfuse.lower.pieces import rounds
 from tinyfuse.lower.point import Point
-from tinyfuse.lower.reads import Reads, condition_before, mentions, reads_of
+from tinyfuse.lower.reads import Reads, condition_before, reads_of
+from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.rows import STACK_LIMIT, RowLowering
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.storage import Names, Storage
+from tinyfuse.lower.streaming import stream
 from tinyfuse.machine import Machine
-from tinyfuse.schedule.schedule import Loop, Schedule, Site
+from tinyfuse.schedule.places import Loop, Site
+from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.expr import Const, Expr, Load, Op
 from tinyfuse.stage.index import Affine, Axis, IndexLike, affine
 from tinyfuse.stage.ir import Order, Stage
@@ -57,7 +60,8 @@ class _Lowering(RowLowering):
         self.stages = schedule.stages
         self.storage: dict[Stage, Storage] = {}
         self.reads: dict[Stage, Reads] = {}
-        self.attachments: dict[Stage, list[Stage]] = {}
+        self.places = schedule.places
+        self.regions = Regions(self.places, self.reads)
         self.lanes: set[Stage] = set()  # stages whose last axis is halved to one element
         # An inlined stage names a local, a stored one its buffer.
         self.stored = [s for s in self.stages.stages if not schedule[s].inlined]
@@ -69,8 +73,11 @@ class _Lowering(RowLowering):
     def program(self) -> Loops:
         self._read()
         buffers = self._root_buffers()
-        roots = [s for s in self.stored if not self.schedule[s].compute_at and _size(s)]
-        kernels = tuple(self._kernel(stage) for stage in roots)
+        roots = list(self.places.kernels)
+        for stage in roots:
+            if not _size(stage):  # which computes nothing: what is kept of others has to be empty
+                Coverage(self.places, stage).check_kernel()
+        kernels = tuple(self._kernel(stage) for stage in roots if _size(stage))
         scratch, scratch_bytes = plan_scratch(
             kernels, [b for b in (*buffers, *self.own_buffers.values()) if b.scope is Scope.SCRATCH]
         )
@@ -88,15 +95,12 @@ class _Lowering(RowLowering):
             if stage.order is Order.HALVING:
                 self.lanes.add(stage.reads()[0].source)
             self.reads[stage] = reads_of(self.schedule, stage.expressions)
-            site = self.schedule[stage].compute_at
-            if site:
-                self.attachments.setdefault(site.stage, []).append(stage)
 
     def _root_buffers(self) -> list[Buffer]:
         buffers = []
         arguments = {*self.stages.inputs, *self.stages.outputs}
         for stage in (*self.stages.inputs, *self.stored):
-            if stage.is_input or not self.schedule[stage].compute_at:
+            if stage.is_input or self.places.storage(stage) is None:
                 scope = Scope.ARGUMENT if stage in arguments else Scope.SCRATCH
                 region = {axis: whole(axis) for axis in stage.axes}
                 buffers.append(self._store_region(stage, scope, region))
@@ -110,8 +114,12 @@ class _Lowering(RowLowering):
 
     def _kernel(self, stage: Stage) -> Kernel:
         self.names = Names(self.reserved)
-        body = hoist(collapse(self._produce(stage, {axis: whole(axis) for axis in stage.axes})))
+        self.coverage = Coverage(self.places, stage)
+        statements = self._produce(stage, {axis: whole(axis) for axis in stage.axes})
+        self.coverage.check_kernel()
         computed = self._computed(stage)
+        streamed = [self.storage[s].buffer for s in computed if self.schedule[s].streamed]
+        body = stream(hoist(collapse(statements)), streamed)
         sources = tuple(dict.fromkeys(source for s in computed for source in s.sources))
         name = f"{self.stages.name}_{stage.name}"
         counts = count(body)
@@ -134,7 +142,7 @@ class _Lowering(RowLowering):
         while pending:
             inner = pending.pop()
             found.update(dict.fromkeys(self.reads[inner].inlined))
-            for producer in self.attachments.get(inner, ()):
+            for producer in self.places.attached.get(inner, ()):
                 found[producer] = None
                 pending.append(producer)
         return [s for s in self.stages.stages if s in found]
@@ -143,23 +151,25 @@ class _Lowering(RowLowering):
 
     def _produce(self, stage: Stage, region: Ranges) -> list[Statement]:
         """Statements that compute a region of a stage into its storage."""
+        self.coverage.computed(stage, region)
         ranges = {**region, **{axis: whole(axis) for axis in stage.reduce_axes}}
+        return self._with_attached(Site(stage, None), ranges, lambda: self._own(stage, ranges))
+
+    def _own(self, stage: Stage, ranges: Ranges) -> list[Statement]:
+        """The loops of a stage itself."""
         loops = self.schedule[stage].loops
         reduced = [place for place, loop in enumerate(loops) if loop.axis in stage.reduce_axes]
-        attached = self._attached(stage, None, ranges)
         if stage.scatter:
-            return attached + self._scattered(stage, ranges)
+            return self._scattered(stage, ranges)
         if stage.scan:
-            return attached + self._scanned(stage, stage.scan, ranges)
+            return self._scanned(stage, stage.scan, ranges)
         if stage.sort:
-            return attached + self._sorted(stage, stage.sort, ranges)
+            return self._sorted(stage, stage.sort, ranges)
         if not reduced:
-            return attached + self._nest(
-                stage, loops, ranges, lambda point: self._element(stage, point)
-            )
+            return self._nest(stage, loops, ranges, lambda point: self._element(stage, point))
         depth = reduced[0]
         combine = self._chain if stage.order is Order.SERIAL else self._tree
-        return attached + self._nest(
+        return self._nest(
             stage, loops[:depth], ranges, lambda inner: combine(stage, loops[depth:], inner)
         )
 
@@ -213,15 +223,16 @@ class _Lowering(RowLowering):
         mark = len(self.names.active)
         point = self._point()
         value = point.value(condition, {axis: r.base for axis, r in ranges.items()})
-        links = self._nest(stage, loops, ranges, update)
+        with self.coverage.condition():
+            links = self._nest(stage, loops, ranges, update)
         del self.names.active[mark:]
         return [*point.lets, If(value, tuple(links), ())]
 
     def _waits(self, condition: Expr, stage: Stage, loops: Sequence[Loop]) -> bool:
         """Whether a condition needs what is computed inside one of a stage's loops."""
-        sites = [Site(stage, loop) for loop in loops]
         sources = [load.source for load in reads_of(self.schedule, [condition]).loads]
-        return any(not s.is_input and self.schedule[s].compute_at in sites for s in sources)
+        sites = [self.schedule[s].compute_at for s in sources if not s.is_input]
+        return any(at and at.stage is stage and at.loop in loops for at in sites)
 
     def _point(self) -> Point:
         innermost = self.loop_stack[-1] if self.loop_stack else None
@@ -328,56 +339,34 @@ class _Lowering(RowLowering):
 
     # --- stages computed inside a loop of another -------------------------------------------------
 
-    def _attached(self, stage: Stage, loop: Loop | None, ranges: Ranges) -> list[Statement]:
-        """Storage for, and computation of, the stages placed in this loop."""
-        statements: list[Statement] = []
-        for producer in self.attachments.get(stage, ()):
-            site = self.schedule[producer].compute_at
-            if site and site.loop == loop:
-                region = self._region(producer, stage, ranges)
-                if region is None:
-                    continue
-                single = all(range_.extent == 1 for range_ in region.values())
-                scope = Scope.REGISTER if single else Scope.STACK
-                buffer = self._store_region(producer, scope, region)
-                if not buffer.size:
-                    continue
-                if buffer.nbytes > STACK_LIMIT:
-                    raise ScheduleError(
-                        f"compute_at({producer.name}, {stage.name}): {buffer.nbytes} bytes are more"
-                        f" than the {STACK_LIMIT} that fit a thread's stack; use a loop further in"
-                    )
-                statements.append(Alloc(buffer))
+    def _attached(self, site: Site, regions: Mapping[Stage, Ranges]) -> list[Statement]:
+        statements = [
+            self._allocated(producer, site, region)
+            for producer, region in regions.items()
+            if _is_at(self.places.storage(producer), site) and _elements(region)
+        ]
+        for producer, region in regions.items():
+            if _is_at(self.places.plans[producer].compute_at, site) and _elements(region):
                 statements += self._produce(producer, region)
         return statements
 
-    def _region(self, producer: Stage, consumer: Stage, ranges: Ranges) -> Ranges | None:
-        """What of a producer its consumer reads while the consumer's axes run over the ranges.
+    def _allocated(self, producer: Stage, site: Site, region: Ranges) -> Statement:
+        single = all(range_.extent == 1 for range_ in region.values())
+        buffer = self._store_region(producer, Scope.REGISTER if single else Scope.STACK, region)
+        if buffer.nbytes > STACK_LIMIT:
+            raise ScheduleError(
+                f"compute_at({producer.name}, {site.stage.name}): {buffer.nbytes} bytes are more"
+                f" than the {STACK_LIMIT} that fit a thread's stack; use a loop further in"
+            )
+        return Alloc(buffer)
 
-        None where it reads nothing, because all its elements are on the other side of a test.
-        """
-        demands = [
-            [
-                *map(whole, producer.axes[: len(load.data)]),
-                *(image(index, ranges) for index in load.indices),
-            ]
-            for load in self.reads[consumer].loads
-            if load.source is producer
-        ]
-        if not demands:
-            if mentions(self.schedule, consumer, producer):
-                return None
-            raise ScheduleError(f"compute_at: {consumer.name} does not read {producer.name}")
-        region: dict[Axis, Range] = {}
-        row = producer.row_axis
-        for axis, first, *others in zip(producer.axes, *demands, strict=True):
-            if row and axis is row:
-                region[axis] = whole(axis)
-                continue
-            for other in others:
-                first = first.hull(other)
-            region[axis] = first.within(axis)
-        return region
+
+def _is_at(place: Site | None, site: Site) -> bool:
+    return place is not None and place.stage is site.stage and place.loop == site.loop
+
+
+def _elements(region: Ranges) -> int:
+    return prod(range_.extent for range_ in region.values())
 
 
 def _size(stage: Stage) -> int:

@@ -7,15 +7,18 @@ chooses.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 from tinyfuse.loops.ir import LoopKind, Statement
-from tinyfuse.lower.bounds import Range, changes, excluded
+from tinyfuse.lower.bounds import Range, Ranges, changes, excluded
+from tinyfuse.lower.coverage import Coverage
 from tinyfuse.lower.pieces import Piece, assembled, choices, parts, run, steps
 from tinyfuse.lower.reads import Reads
+from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.storage import Names
-from tinyfuse.schedule.schedule import Loop
+from tinyfuse.schedule.places import Loop, Site
 from tinyfuse.stage.expr import Op, walk
 from tinyfuse.stage.index import Axis, affine
 from tinyfuse.stage.ir import Stage
@@ -23,7 +26,6 @@ from tinyfuse.stage.ir import Stage
 # Operations that lanes may run behind a test.
 LANE_BUDGET = 6
 
-Ranges = Mapping[Axis, Range]
 Leaf = Callable[[Ranges], list[Statement]]
 
 
@@ -34,10 +36,22 @@ class NestLowering(ABC):
     lanes: set[Stage]  # stages whose last axis is halved to one element
     names: Names
     loop_stack: list[Axis]
+    regions: Regions
+    coverage: Coverage  # of the kernel at hand
 
     @abstractmethod
-    def _attached(self, stage: Stage, loop: Loop | None, ranges: Ranges) -> list[Statement]:
-        """Storage for, and computation of, the stages placed in this loop."""
+    def _attached(self, site: Site, regions: Mapping[Stage, Ranges]) -> list[Statement]:
+        """Storage for what is kept during one step of a loop, and what is computed in it."""
+
+    def _with_attached(
+        self, site: Site, ranges: Ranges, body: Callable[[], list[Statement]], bare: bool = False
+    ) -> list[Statement]:
+        """One step of a loop: what is computed in it of other stages, then its own."""
+        if bare or site.stage not in self.regions.places.attached:
+            return body()
+        regions = self.regions.at(site, ranges)
+        with self.coverage.checked(site, regions):
+            return self._attached(site, regions) + body()
 
     def _nest(
         self, stage: Stage, loops: Sequence[Loop], ranges: Ranges, leaf: Leaf, bare: bool = False
@@ -52,16 +66,14 @@ class NestLowering(ABC):
         mark = len(self.names.active)
         pieces = self._pieces(stage, loop, ranges, bare)
         shared = self._shared_counter(loop, pieces)
-        bodies = []
+        bodies, depth = [], len(self.loop_stack)
         for piece in pieces:
             inner = {**ranges, loop.axis: piece.range}
-            if piece.variable:
-                self.loop_stack.append(piece.variable)
-            body = [] if bare else self._attached(stage, loop, inner)
-            body += self._nest(stage, rest, inner, leaf, bare)
-            if piece.variable:
-                self.loop_stack.pop()
-            bodies.append(body)
+            body = functools.partial(self._nest, stage, rest, inner, leaf, bare)
+            with self.coverage.step(loop, piece):
+                self.loop_stack += [piece.variable] if piece.variable else []
+                bodies.append(self._with_attached(Site(stage, loop), inner, body, bare))
+                del self.loop_stack[depth:]
         del self.names.active[mark:]
         return assembled(loop, shared, pieces, bodies)
 
