@@ -11,16 +11,12 @@ from tinyfuse.compilation import Compiled, Lowered
 from tinyfuse.inspect.counters import CYCLES, FAULTS, INSTRUCTIONS, MISSES
 from tinyfuse.inspect.measure import Measurement, measure
 from tinyfuse.inspect.page import Markup, element, fragment, page
-from tinyfuse.inspect.prediction import (
-    bytes_per_second,
-    operations_per_second,
-    predicted_seconds,
-)
 from tinyfuse.inspect.table import Table
 from tinyfuse.inspect.writing import number_text, plural, time_text, wrapped
 from tinyfuse.loops.ir import Kernel
 from tinyfuse.records import dataclass, field
 from tinyfuse.runtime.pool import num_threads
+from tinyfuse.schedule.cost import bytes_per_second, operations_per_second, predicted_seconds
 
 UNKNOWN = "-"
 

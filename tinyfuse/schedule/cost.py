@@ -27,7 +27,28 @@ def predicted_seconds(kernel: Kernel, machine: Machine, threads: int = 1) -> flo
 
     threads: how many there are; those that find no work take no part.
     """
-    return seconds(kernel.cost, machine, min(threads, _parts(kernel)))
+    return seconds(kernel.cost, machine, _sharing(kernel, machine, threads))
+
+
+def bytes_per_second(kernel: Kernel, machine: Machine, threads: int = 1) -> float:
+    """How much the machine moves at most, between a kernel and where its arrays fit."""
+    threads = _sharing(kernel, machine, threads)
+    moved = kernel.cost.bytes_read + kernel.cost.bytes_written
+    return bandwidth(machine, level_of(moved, machine, threads), threads)
+
+
+def operations_per_second(kernel: Kernel, machine: Machine, threads: int = 1) -> float:
+    """How much the machine computes at most: fused multiply-adds, which are two operations each,
+    on the widest dtype that the kernel computes with."""
+    constants = machine.constants
+    wide = any(_is_wide(operation) for operation, _ in kernel.cost.operations)
+    rate = constants.float64_rate if wide else constants.float32_rate
+    return 2 * rate * _sharing(kernel, machine, threads)
+
+
+def _sharing(kernel: Kernel, machine: Machine, threads: int) -> int:
+    """How many threads take part in a kernel, of so many that there are."""
+    return min(threads, _parts(kernel), machine.cores)
 
 
 def _parts(kernel: Kernel) -> int:
@@ -81,11 +102,15 @@ def bandwidth(machine: Machine, level: int, threads: int = 1) -> float:
 def operation_seconds(operation: Operation, machine: Machine) -> float:
     """How long one operation takes on one core, among many that do not wait for each other."""
     constants = machine.constants
-    wide = operation.dtype.itemsize >= WIDE
+    wide = _is_wide(operation)
     rate = constants.float64_rate if wide else constants.float32_rate
     additions = operation_cost(operation.name, wide, machine)
     lanes = 1 if operation.vector else machine.vector_bytes // (WIDE if wide else ITEMSIZE)
     return additions * lanes / rate
+
+
+def _is_wide(operation: Operation) -> bool:
+    return operation.dtype.itemsize >= WIDE
 
 
 def operation_cost(name: str, wide: bool, machine: Machine) -> float:
