@@ -14,6 +14,7 @@ from tinyfuse.loops.ir import (
     Buffer,
     Cost,
     For,
+    HalveRow,
     If,
     Operation,
     Scope,
@@ -84,6 +85,8 @@ class Counts:
             self.chain += times * statement.variable.extent * chain.length
         elif isinstance(statement, SortRow):
             self.add_sort(statement, times)
+        elif isinstance(statement, HalveRow):
+            self.add_halving(statement, times)
         for value in values_of(statement):
             for node in walk(value):
                 self.add_node(node, times, loop)
@@ -127,6 +130,12 @@ class Counts:
         _add(self.read, node.row.buffer, moved)
         self.accesses += moved * node.row.buffer.dtype.itemsize
         self.add_operation("sort", node.row.buffer.dtype, moved * comparisons(node.extent), False)
+
+    def add_halving(self, node: HalveRow, times: int) -> None:
+        sums, buffer = times * (node.extent - 1), node.row.buffer
+        _add(self.read, buffer, 2 * sums)
+        _add(self.written, buffer, sums)
+        self.add_operation("add", buffer.dtype, sums, True)
 
     def add_operation(self, name: str, dtype: np.dtype, times: int, vector: bool) -> None:
         _add(self.operations, Operation(name, dtype, vector), times)
