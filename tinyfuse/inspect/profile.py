@@ -53,9 +53,9 @@ class Profile:
     call_seconds: the median of whole calls. notes: what could not be counted, and the like.
 
     A reading of the clock, some 20 ns, is in the time of each kernel. Kernels are timed in calls of
-    their own, so that on a busy machine they can take more than the whole call did. Beside the kernels a call
-    finds its program, takes memory for results, copies arguments that are not in C order, writes
-    arrays of the caller's, and makes views.
+    their own, so that on a busy machine they can take more than the whole call did. Beside the
+    kernels a call finds its program, takes memory for results, copies arguments that are not in C
+    order, writes arrays of the caller's, and makes views.
     """
 
     title: str
