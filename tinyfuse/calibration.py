@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
@@ -32,6 +32,8 @@ DTYPES = (FLOAT32, FLOAT64)
 
 IN_L1 = 16 * KIB  # bytes of arrays that are read and written, where arithmetic is measured
 ADDITIONS = 16  # to each element, in what is timed as an addition
+LEAST = 5  # timings of each thing
+LONGEST = 0.2  # seconds that they take together, unless there are fewer
 TIMED = 0.001  # seconds that one timing takes at least, less than a process runs undisturbed
 DIGITS = 2  # that are kept: more are not repeatable
 
@@ -141,16 +143,18 @@ class Bench:
             entry(given, threads=parts)
             return time.perf_counter() - start
 
+        timed(1)  # starts threads, touches memory
         repeats = 1
         while (taken := timed(repeats)) < TIMED:
             repeats *= min(100, max(2, math.ceil(TIMED / taken)))
-        timings = [timed(repeats) for _ in range(self.effort.timings)]
-        return statistics.quantiles(timings, n=4)[0] / repeats
+        timings = min(self.effort.timings, max(LEAST, int(LONGEST / taken)))
+        return sorted(timed(repeats) for _ in range(timings))[timings // 4] / repeats
 
     def bandwidth(self, footprint: int, parts: int = 1) -> float:
         """Bytes per second, where each of so many threads works on a footprint of its own."""
         count = footprint // (2 * FLOAT32.itemsize)
-        x, y = filled(FLOAT32, count * parts), filled(FLOAT32, count * parts)
+        x, y = (memory(FLOAT32, count * parts) for _ in range(2))
+        x[:] = 1.0
         return 2 * FLOAT32.itemsize * count * parts / self.seconds("scale", count, (x, y), parts)
 
     def per_element(self, symbol: str, dtype: np.dtype, operands: int = 1) -> float:
@@ -162,9 +166,14 @@ class Bench:
 
 def filled(dtype: np.dtype, count: int) -> np.ndarray:
     """Usual numbers, all different."""
-    made = aligned(count * dtype.itemsize)[: count * dtype.itemsize].view(dtype)
+    made = memory(dtype, count)
     made[:] = np.linspace(0.5, 9.5, count, dtype=dtype)
     return made
+
+
+def memory(dtype: np.dtype, count: int) -> np.ndarray:
+    """Room for so many elements, which begins with a cache line."""
+    return aligned(count * dtype.itemsize)[: count * dtype.itemsize].view(dtype)
 
 
 # -- what is measured
@@ -242,7 +251,8 @@ def as_constants(found: Mapping[str, float]) -> Constants:
 
 
 def _at_each_level(found: Mapping[str, float], where: str) -> Bandwidths:
-    l1, l2, l3, memory = (found[f"{level}, {where}"] for level in LEVELS)
+    """None above that of the level before, whatever disturbed a measurement."""
+    l1, l2, l3, memory = accumulate([found[f"{level}, {where}"] for level in LEVELS], min)
     return l1, l2, l3, memory
 
 

@@ -14,6 +14,7 @@ from tinyfuse.loops.ir import (
     Buffer,
     Cost,
     For,
+    HalveRow,
     If,
     Operation,
     Scope,
@@ -38,7 +39,7 @@ LINE = 64  # bytes of a cache line
 REUSED = 1 << 14
 
 Key = TypeVar("Key", Buffer, Operation)
-Access = tuple[For | None, Buffer, Affine]  # an element of a buffer in each step of a loop
+Place = tuple[For | None, Buffer, Affine]  # an element of a buffer in each step of a loop
 Steps = Mapping[Axis, tuple[int, int]]  # the values that loop variables have in a place
 Run = tuple[Statement, int, For | None]  # a statement, how often it runs, the loop directly around
 
@@ -58,7 +59,8 @@ class Counts:
     read: dict[Buffer, int] = field(default_factory=dict)
     written: dict[Buffer, int] = field(default_factory=dict)
     chains: dict[For | None, Chain] = field(default_factory=lambda: {None: NO_CHAIN})
-    known: set[Access] = field(default_factory=set)  # what is in a register within its loop
+    loaded: set[Place] = field(default_factory=set)  # what is in a register then
+    stored: set[Place] = field(default_factory=set)
 
     def parameters(self) -> tuple[Buffer, ...]:
         """The buffers from outside, in order of first use, those that are written last."""
@@ -83,30 +85,35 @@ class Counts:
             self.chain += times * statement.variable.extent * chain.length
         elif isinstance(statement, SortRow):
             self.add_sort(statement, times)
+        elif isinstance(statement, HalveRow):
+            self.add_halving(statement, times)
         for value in values_of(statement):
             for node in walk(value):
                 self.add_node(node, times, loop)
         if isinstance(statement, Store):
             _add(self.written, statement.buffer, times)
             at_data = statement.offset is not None
-            self.add_access(statement.buffer, statement.position, at_data, times, loop)
+            place = (loop, statement.buffer, statement.position)
+            if at_data or place not in self.stored:
+                self.stored.add(place)
+                self.add_access(place, at_data, times)
 
     def add_node(self, node: Expr, times: int, loop: For | None) -> None:
         if isinstance(node, Load):
             _add(self.read, node.source, times)
-            self.add_access(node.source, node.indices[0], bool(node.data), times, loop)
+            place = (loop, node.source, node.indices[0])
+            if node.data or not (place in self.loaded or place in self.stored):
+                self.loaded.add(place)
+                self.add_access(place, bool(node.data), times)
         elif is_operation(node):
             vector = self.chains[loop].vector
             self.add_operation(operation_name(node), widest(node), times, vector)
 
-    def add_access(
-        self, buffer: Buffer, position: Affine, at_data: bool, times: int, loop: For | None
-    ) -> None:
-        """Count the bytes that a load or store moves, unless a register has them already."""
-        access = (loop, buffer, position)
-        if _in_registers(buffer) or (access in self.known and not at_data):
+    def add_access(self, place: Place, at_data: bool, times: int) -> None:
+        """Count the bytes that a load or store moves."""
+        loop, buffer, position = place
+        if _in_registers(buffer):
             return
-        self.known.add(access)
         apart = LINE if at_data else _stride(position, loop) * buffer.dtype.itemsize
         if loop is not None and not apart:
             self.accesses += times // loop.variable.extent * buffer.dtype.itemsize
@@ -123,6 +130,12 @@ class Counts:
         _add(self.read, node.row.buffer, moved)
         self.accesses += moved * node.row.buffer.dtype.itemsize
         self.add_operation("sort", node.row.buffer.dtype, moved * comparisons(node.extent), False)
+
+    def add_halving(self, node: HalveRow, times: int) -> None:
+        sums, buffer = times * (node.extent - 1), node.row.buffer
+        _add(self.read, buffer, 2 * sums)
+        _add(self.written, buffer, sums)
+        self.add_operation("add", buffer.dtype, sums, True)
 
     def add_operation(self, name: str, dtype: np.dtype, times: int, vector: bool) -> None:
         _add(self.operations, Operation(name, dtype, vector), times)

@@ -15,7 +15,7 @@ from tinyfuse.loops.ir import Cost, Kernel, Operation
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass
 from tinyfuse.stage.analysis import comparisons, is_operation, operation_name
-from tinyfuse.stage.expr import walk
+from tinyfuse.stage.expr import Expr, loads, walk
 from tinyfuse.stage.ir import Order, Stage
 
 WIDE = 8  # bytes of an element from which on half as many fit a vector
@@ -27,7 +27,28 @@ def predicted_seconds(kernel: Kernel, machine: Machine, threads: int = 1) -> flo
 
     threads: how many there are; those that find no work take no part.
     """
-    return seconds(kernel.cost, machine, min(threads, _parts(kernel)))
+    return seconds(kernel.cost, machine, _sharing(kernel, machine, threads))
+
+
+def bytes_per_second(kernel: Kernel, machine: Machine, threads: int = 1) -> float:
+    """How much the machine moves at most, between a kernel and where its arrays fit."""
+    threads = _sharing(kernel, machine, threads)
+    moved = kernel.cost.bytes_read + kernel.cost.bytes_written
+    return bandwidth(machine, level_of(moved, machine, threads), threads)
+
+
+def operations_per_second(kernel: Kernel, machine: Machine, threads: int = 1) -> float:
+    """How much the machine computes at most: fused multiply-adds, which are two operations each,
+    on the widest dtype that the kernel computes with."""
+    constants = machine.constants
+    wide = any(_is_wide(operation) for operation, _ in kernel.cost.operations)
+    rate = constants.float64_rate if wide else constants.float32_rate
+    return 2 * rate * _sharing(kernel, machine, threads)
+
+
+def _sharing(kernel: Kernel, machine: Machine, threads: int) -> int:
+    """How many threads take part in a kernel, of so many that there are."""
+    return min(threads, _parts(kernel), machine.cores)
 
 
 def _parts(kernel: Kernel) -> int:
@@ -73,21 +94,23 @@ def level_of(footprint: int, machine: Machine, threads: int = 1) -> int:
 def bandwidth(machine: Machine, level: int, threads: int = 1) -> float:
     """Bytes per second that so many threads read and write, together, at one of these levels."""
     one = machine.constants.bandwidth[level]
-    return (
-        one
-        if threads == 1
-        else min(threads * one, max(one, machine.constants.shared_bandwidth[level]))
-    )
+    if threads == 1:
+        return one
+    return min(threads * one, max(one, machine.constants.shared_bandwidth[level]))
 
 
 def operation_seconds(operation: Operation, machine: Machine) -> float:
     """How long one operation takes on one core, among many that do not wait for each other."""
     constants = machine.constants
-    wide = operation.dtype.itemsize >= WIDE
+    wide = _is_wide(operation)
     rate = constants.float64_rate if wide else constants.float32_rate
     additions = operation_cost(operation.name, wide, machine)
     lanes = 1 if operation.vector else machine.vector_bytes // (WIDE if wide else ITEMSIZE)
     return additions * lanes / rate
+
+
+def _is_wide(operation: Operation) -> bool:
+    return operation.dtype.itemsize >= WIDE
 
 
 def operation_cost(name: str, wide: bool, machine: Machine) -> float:
@@ -159,19 +182,29 @@ Operations = Sequence[tuple[Operation, int]]
 
 def _operations(stage: Stage, repeats: int) -> Operations:
     """What computing a stage takes, all elements so many times over."""
-    points = math.prod(stage.shape) * math.prod([axis.extent for axis in stage.reduce_axes])
-    if stage.order is not Order.SERIAL:
-        points -= math.prod(stage.shape)  # a tree has one node less than leaves
     found = [
         (Operation(operation_name(node), widest(node)), points * repeats)
-        for expression in stage.expressions
+        for expression, points in _evaluated(stage)
         for node in walk(expression)
         if is_operation(node)
     ]
     if stage.sort:
-        compared = points * repeats * comparisons(stage.axes[-1].extent)
+        compared = math.prod(stage.shape) * repeats * comparisons(stage.axes[-1].extent)
         found.append((Operation("sort", stage.dtype, False), compared))
     return found
+
+
+def _evaluated(stage: Stage) -> list[tuple[Expr, int]]:
+    """The expressions of a stage, and how often each is evaluated."""
+    *others, body = stage.expressions
+    size = math.prod(stage.shape)
+    along = math.prod([axis.extent for axis in stage.reduce_axes])
+    if stage.scatter:
+        updated = along * math.prod([axis.extent for axis in stage.updated_axes])
+        start, *targets = others
+        return [(start, size), *[(target, along) for target in targets], (body, updated)]
+    # A tree has one node less than leaves.
+    return [(body, size * along - (0 if stage.order is Order.SERIAL else size))]
 
 
 def _merged(parts: Iterable[Operations]) -> tuple[tuple[Operation, int], ...]:
@@ -191,11 +224,11 @@ def _bytes_read(group: Sequence[Stage]) -> int:
     inside = set(group)
     read: dict[Stage, int] = {}
     for stage in group:
-        points = math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])
-        for load in stage.reads():
-            if load.source not in inside:
-                read[load.source] = read.get(load.source, 0) + points
-    return sum([min(times, math.prod(s.shape)) * s.dtype.itemsize for s, times in read.items()])
+        for expression, points in _evaluated(stage):
+            for load in loads(expression):
+                if load.source not in inside:
+                    read[load.source] = read.get(load.source, 0) + points
+    return sum([min(points * s.dtype.itemsize, stage_bytes(s)) for s, points in read.items()])
 
 
 def _readers(stage: Stage, group: Sequence[Stage]) -> int:
