@@ -329,7 +329,7 @@ def test_stages_sort_their_rows() -> None:
         "  return rows, order"
     )
     assert kind(stages.stages[1]) is Kind.OPAQUE
-    assert additions(stages.stages[1]) == 35 * comparisons(7) * cost("sort") == 35 * 3 * 8
+    assert additions(stages.stages[1]) == 35 * comparisons(7) * cost("sort") == 35 * 3 * 5
 
 
 X = Stage("x", (Axis("i", 8),), FLOAT32)

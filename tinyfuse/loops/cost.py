@@ -10,11 +10,13 @@ import numpy as np
 
 from tinyfuse.graph.scalar_ops import cost
 from tinyfuse.loops.chains import NO_CHAIN, Chain, chain_of
+from tinyfuse.loops.invariants import Varying, varying_in
 from tinyfuse.loops.ir import (
     Buffer,
     Cost,
     For,
     If,
+    Let,
     Operation,
     Scope,
     SortRow,
@@ -58,6 +60,7 @@ class Counts:
     read: dict[Buffer, int] = field(default_factory=dict)
     written: dict[Buffer, int] = field(default_factory=dict)
     chains: dict[For | None, Chain] = field(default_factory=lambda: {None: NO_CHAIN})
+    varying: dict[For | None, Varying | None] = field(default_factory=lambda: {None: None})
     loaded: set[Place] = field(default_factory=set)  # what is in a register then
     stored: set[Place] = field(default_factory=set)
 
@@ -81,12 +84,14 @@ class Counts:
         statement, times, loop = run
         if isinstance(statement, For):
             chain = self.chains[statement] = chain_of(statement)
+            self.varying[statement] = varying_in(statement)
             self.chain += times * statement.variable.extent * chain.length
         elif isinstance(statement, SortRow):
             self.add_sort(statement, times)
         for value in values_of(statement):
-            for node in walk(value):
-                self.add_node(node, times, loop)
+            self.add_value(value, times, loop)
+        if isinstance(statement, Let) and (varying := self.varying[loop]):
+            varying.name(statement.local, statement.value)
         if isinstance(statement, Store):
             _add(self.written, statement.buffer, times)
             at_data = statement.offset is not None
@@ -95,16 +100,24 @@ class Counts:
                 self.stored.add(place)
                 self.add_access(place, at_data, times)
 
-    def add_node(self, node: Expr, times: int, loop: For | None) -> None:
-        if isinstance(node, Load):
-            _add(self.read, node.source, times)
-            place = (loop, node.source, node.indices[0])
-            if node.data or not (place in self.loaded or place in self.stored):
-                self.loaded.add(place)
-                self.add_access(place, bool(node.data), times)
-        elif is_operation(node):
-            vector = self.chains[loop].vector
-            self.add_operation(operation_name(node), widest(node), times, vector)
+    def add_value(self, value: Expr, times: int, loop: For | None) -> None:
+        varying = self.varying[loop]
+        for node in walk(value):
+            once = varying is not None and not varying.look_at(node)
+            if isinstance(node, Load):
+                self.add_load(node, times, loop)
+            elif is_operation(node):
+                name = operation_name(node)
+                self.flops += flops(name) * times
+                runs = times // loop.variable.extent if once and loop else times
+                self.add_operation(name, widest(node), runs, self.chains[loop].vector)
+
+    def add_load(self, node: Load, times: int, loop: For | None) -> None:
+        _add(self.read, node.source, times)
+        place = (loop, node.source, node.indices[0])
+        if node.data or not (place in self.loaded or place in self.stored):
+            self.loaded.add(place)
+            self.add_access(place, bool(node.data), times)
 
     def add_access(self, place: Place, at_data: bool, times: int) -> None:
         """Count the bytes that a load or store moves."""
@@ -126,11 +139,12 @@ class Counts:
             self.accesses += moved * buffer.dtype.itemsize
         _add(self.read, node.row.buffer, moved)
         self.accesses += moved * node.row.buffer.dtype.itemsize
-        self.add_operation("sort", node.row.buffer.dtype, moved * comparisons(node.extent), False)
+        compared = moved * comparisons(node.extent)
+        self.flops += flops("sort") * compared
+        self.add_operation("sort", node.row.buffer.dtype, compared, False)
 
     def add_operation(self, name: str, dtype: np.dtype, times: int, vector: bool) -> None:
         _add(self.operations, Operation(name, dtype, vector), times)
-        self.flops += flops(name) * times
 
 
 def _add(counts: dict[Key, int], key: Key, times: int) -> None:

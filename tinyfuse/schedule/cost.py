@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from tinyfuse.dtypes import FLOAT64
 from tinyfuse.graph.scalar_ops import SCALAR_OPS, cost
 from tinyfuse.loops.cost import flops, widest
 from tinyfuse.loops.ir import Cost, Kernel, Operation
@@ -104,22 +105,25 @@ def operation_seconds(operation: Operation, machine: Machine) -> float:
     constants = machine.constants
     wide = _is_wide(operation)
     rate = constants.float64_rate if wide else constants.float32_rate
-    additions = operation_cost(operation.name, wide, machine)
     lanes = 1 if operation.vector else machine.vector_bytes // (WIDE if wide else ITEMSIZE)
-    return additions * lanes / rate
+    return operation_cost(operation, machine) * lanes / rate
 
 
 def _is_wide(operation: Operation) -> bool:
     return operation.dtype.itemsize >= WIDE
 
 
-def operation_cost(name: str, wide: bool, machine: Machine) -> float:
-    """What an operation takes in additions: as measured, or in proportion to what was."""
-    usual = cost(name)
-    like = SCALAR_OPS[name].like if name in SCALAR_OPS else ""
-    for measured, *costs in machine.constants.costs:
-        if measured == like:
-            return costs[wide] * usual / cost(like)
+def operation_cost(operation: Operation, machine: Machine) -> float:
+    """What an operation takes in additions: as measured, or in proportion to what was.
+
+    Operations on integers of any size are nearer to those on float32, in their additions.
+    """
+    usual = cost(operation.name)
+    row = SCALAR_OPS.get(operation.name)
+    for like, single, double in machine.constants.costs:
+        if row is not None and row.like == like:
+            measured = double if operation.dtype == FLOAT64 else single
+            return measured * usual / cost(like)
     return usual
 
 
