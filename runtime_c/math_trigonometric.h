@@ -37,10 +37,10 @@ static inline double tf_half_turns_float(float x, uint32_t *sign) {
 static inline float tf_sin_float(float x) {
   uint32_t sign;
   float g = (float)tf_half_turns_float(x, &sign), z = g * g;
-  float q = 0x1.3df726p-76f; // minimax, relative error 2^-26.5
-  q = __builtin_fmaf(q, z, -0x1.3256dcp-57f);
-  q = __builtin_fmaf(q, z, 0x1.466968p-39f);
-  q = __builtin_fmaf(q, z, -0x1.4abbcap-22f);
+  float q = 0x1.3d3b02p-76f; // minimax, relative error 2^-26.3
+  q = __builtin_fmaf(q, z, -0x1.324bcap-57f);
+  q = __builtin_fmaf(q, z, 0x1.466904p-39f);
+  q = __builtin_fmaf(q, z, -0x1.4abbc8p-22f);
   q = __builtin_fmaf(q, z, 0x1.c87ed6p-9f);
   g = tf_from_bits_float(tf_bits_float(g) ^ sign);
   return __builtin_fmaf(g, 0x1.2p-7f, g * q);

@@ -124,7 +124,7 @@ def test_threads_reach_a_parallel_kernel_through_a_task() -> None:
         "  (void)scratch;\n"
         "  float *x = arrays[0];\n"
         "  float *out = arrays[1];\n"
-        "  tf_run(pool, twice_out_task, (void *[]){x, out}, 30000, 16384);\n"
+        "  tf_run(pool, twice_out_task, (void *[]){x, out}, 30000, 11891);\n"
         "  return 0;\n"
         "}\n"
     )

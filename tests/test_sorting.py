@@ -375,7 +375,7 @@ def rows_of(shape: tuple[int, ...], primitive: Any = p.sort) -> Stages:
     ],
 )
 def test_threads_share_rows(shape: tuple[int, ...], loops: str) -> None:
-    schedule, decisions = default_schedule(rows_of(shape), REFERENCE)
+    schedule, decisions = default_schedule(rows_of(shape), REFERENCE, stored=("rows",))
     assert f"  rows: root; {loops}\n" in schedule_text(schedule)
     assert str(decisions[0]) == "rows -> out: store, its rows are sorted as a whole"
 
@@ -424,7 +424,8 @@ def test_what_would_cut_a_row_is_refused() -> None:
 
 
 def fused(stages: Stages) -> Loops:
-    loops = lower(default_schedule(stages, REFERENCE)[0], REFERENCE)
+    schedule, _ = default_schedule(stages, REFERENCE, stored=("rows",))
+    loops = lower(schedule, REFERENCE)
     verify_loops(loops)
     return loops
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tinyfuse.calibration import calibrate
     from tinyfuse.compilation import Compiled, Lowered, Traced
     from tinyfuse.inspect import explain
+    from tinyfuse.inspect.bisect import bisect
     from tinyfuse.naming import name
     from tinyfuse.runtime.pool import num_threads, set_num_threads
     from tinyfuse.schedule.schedule import Schedule
@@ -27,6 +28,7 @@ __all__ = [
     "ShapeDtypeStruct",
     "TinyfuseError",
     "Traced",
+    "bisect",
     "cache_info",
     "calibrate",
     "disable_jit",
@@ -47,6 +49,7 @@ _LATER = {
     "Lowered": "tinyfuse.compilation",
     "Schedule": "tinyfuse.schedule.schedule",
     "Traced": "tinyfuse.compilation",
+    "bisect": "tinyfuse.inspect.bisect",
     "calibrate": "tinyfuse.calibration",
     "explain": "tinyfuse.inspect",
     "name": "tinyfuse.naming",

@@ -15,6 +15,7 @@ from tinyfuse.loops.ir import (
     Block,
     Buffer,
     For,
+    HalveRow,
     If,
     Kernel,
     Let,
@@ -227,6 +228,9 @@ class _KernelText:
             return [f"{indent}{self.declaration(node.buffer)};"]
         if isinstance(node, SortRow):
             return [f"{indent}{self.sort(node)};"]
+        if isinstance(node, HalveRow):
+            function = f"tf_halve_add_{SUFFIXES[node.row.buffer.dtype]}"
+            return [f"{indent}{self.prelude_call(function, self.row(node.row))};"]
         return [f"{indent}{self.assignment(node)};"]
 
     def sort(self, node: SortRow) -> str:

@@ -11,6 +11,7 @@ from tinyfuse.graph.ir import Var
 from tinyfuse.inspect.nest import nest_lines
 from tinyfuse.loops.ir import Buffer, Kernel
 from tinyfuse.records import dataclass
+from tinyfuse.schedule.cost import predicted_seconds
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.source import Source
 
@@ -19,13 +20,17 @@ USERS_CHOICE = "the schedule says so"
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What the kernels of a program do in one call, and the memory between them in bytes."""
+    """What the kernels of a program do in one call, and the memory between them in bytes.
+
+    seconds: how long that is predicted to take, on all cores that the call may use.
+    """
 
     kernels: int
     bytes_read: int
     bytes_written: int
     flops: int
     scratch_bytes: int
+    seconds: float
 
     @property
     def nbytes(self) -> int:
@@ -48,13 +53,17 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """A kernel: the user's statements in it, its loops in short, its C, and what was decided."""
+    """A kernel: the user's statements in it, its loops in short, its C, and what was decided.
+
+    seconds: how long it is predicted to take.
+    """
 
     kernel: Kernel
     lines: tuple[Line, ...]
     nest: tuple[str, ...]
     text: str
     decisions: tuple[Decision, ...]
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,7 @@ def facts_of(lowered: Lowered) -> Facts:
         lowered,
         totals(lowered),
         totals(lowered.unfused()),
-        tuple(map(_kernel_facts, lowered.kernels, texts, groups)),
+        tuple(map(_kernel_facts, lowered.kernels, texts, groups, kernel_seconds(lowered))),
         tuple(_passed(lowered)),
         elsewhere,
         tuple([each.input.name or "an array" for each in lowered.traced.trace.written]),
@@ -114,13 +123,21 @@ def totals(lowered: Lowered) -> Totals:
         sum([cost.bytes_written for cost in costs]),
         sum([cost.flops for cost in costs]),
         lowered.scratch_bytes,
+        sum(kernel_seconds(lowered)),
     )
 
 
-def _kernel_facts(kernel: Kernel, text: str, decisions: tuple[Decision, ...]) -> KernelFacts:
-    return KernelFacts(
-        kernel, tuple(lines_of(kernel.sources)), tuple(nest_lines(kernel.body)), text, decisions
-    )
+def kernel_seconds(lowered: Lowered) -> list[float]:
+    """How long each kernel is predicted to take."""
+    threads = lowered.options.threads or lowered.machine.cores
+    return [predicted_seconds(kernel, lowered.machine, threads) for kernel in lowered.kernels]
+
+
+def _kernel_facts(
+    kernel: Kernel, text: str, decisions: tuple[Decision, ...], seconds: float
+) -> KernelFacts:
+    lines, nest = lines_of(kernel.sources), nest_lines(kernel.body)
+    return KernelFacts(kernel, tuple(lines), tuple(nest), text, decisions, seconds)
 
 
 def lines_of(sources: Iterable[Source]) -> list[Line]:

@@ -58,8 +58,8 @@ def measure(
     """
     call, executable = compiled.prepared(args, kwargs)
     run = _called(compiled, executable, call, (len(args), tuple(kwargs)))
-    values = _values(executable, call)
-    with _kept([values[place] for *_, place in executable.writes]) as put_back:
+    values = given(executable, call)
+    with kept(executable, values) as put_back:
         run(*args, **kwargs)
         put_back()
         watched = _watched(compiled, executable, values)
@@ -79,14 +79,18 @@ def _called(compiled: Compiled, executable: Executable, call: Call, form: Any) -
     return _Called(compiled, direct_call(executable, form, plan, call.given))
 
 
-def _values(executable: Executable, call: Call) -> list[Any]:
+def given(executable: Executable, call: Call) -> list[Any]:
     """What a program is given: the call's values, then what captured variables hold now."""
     return [*call.values, *[captured.current() for captured, _ in executable.captured]]
 
 
 @contextmanager
-def _kept(arrays: Sequence[Any]) -> Iterator[Callable[[], None]]:
-    """A function that puts arrays back as they are now; they are so afterwards in any case."""
+def kept(executable: Executable, values: Sequence[Any]) -> Iterator[Callable[[], None]]:
+    """A function that puts the arrays that a program writes back as they are now.
+
+    They are so afterwards in any case. values: what the program is given.
+    """
+    arrays = [values[place] for *_, place in executable.writes]
     before = [(array, array.copy()) for array in arrays if array.flags.writeable]
 
     def put_back() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tinyfuse.loops.ir import Block, For, If, LoopKind, SortRow, Statement, Store
+from tinyfuse.loops.ir import Block, For, If, SortRow, Statement, Store
+from tinyfuse.loops.printer import loop_text
 
 MOST_LINES = 16
 
@@ -40,14 +41,18 @@ def _opened(body: Sequence[Statement]) -> Iterator[Statement]:
 def _stored(statement: Statement) -> str | None:
     if isinstance(statement, SortRow):
         return f"{statement.to.buffer.name} (sorted)"
-    return statement.buffer.name if isinstance(statement, Store) else None
+    if isinstance(statement, Store):
+        return (
+            f"{statement.buffer.name} (streamed)" if statement.streamed else statement.buffer.name
+        )
+    return None
 
 
 def _loop(node: For) -> Iterator[str]:
-    heads = [_head(node)]
+    heads = [loop_text(node)]
     while len(node.body) == 1 and isinstance(node.body[0], For):
         node = node.body[0]
-        heads.append(_head(node))
+        heads.append(loop_text(node))
     inside = list(_block(node.body))
     head = f"for {', '.join(heads)}"
     if len(inside) == 1 and not inside[0].startswith(("for ", "if")):
@@ -62,10 +67,3 @@ def _choice(node: If) -> Iterator[str]:
         if part:
             yield word
             yield from [f"  {line}" for line in _block(part)]
-
-
-def _head(node: For) -> str:
-    variable = node.variable
-    start = f"{variable.start} <= " if variable.start else ""
-    kind = "" if node.kind is LoopKind.SERIAL else f" {node.kind.value}"
-    return f"{start}{variable.name} < {variable.start + variable.extent}{kind}"

@@ -7,7 +7,8 @@ from html import escape
 from tinyfuse.inspect.writing import printable
 
 _STYLE = """
-.tinyfuse { font: 15px/1.45 system-ui, sans-serif; color: #1c2430; max-width: 1200px; }
+.tinyfuse { font: 15px/1.45 system-ui, sans-serif; color: #1c2430; background: #ffffff;
+  max-width: 1200px; padding: .5em 1em; }
 .tinyfuse h1 { font: 600 20px/1.3 ui-monospace, monospace; }
 .tinyfuse h2 { font-size: 18px; margin: 1.6em 0 .5em; }
 .tinyfuse h3 { font: 600 15px/1.3 ui-monospace, monospace; margin: 0 0 .3em; }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tinyfuse.compilation import Compiled, Lowered
 from tinyfuse.inspect.counters import CYCLES, FAULTS, INSTRUCTIONS, MISSES
+from tinyfuse.inspect.limits import bytes_per_second, note, operations_per_second
 from tinyfuse.inspect.measure import Measurement, measure
 from tinyfuse.inspect.page import Markup, element, fragment, page
 from tinyfuse.inspect.table import Table
@@ -16,24 +17,22 @@ from tinyfuse.inspect.writing import number_text, plural, time_text, wrapped
 from tinyfuse.loops.ir import Kernel
 from tinyfuse.records import dataclass, field
 from tinyfuse.runtime.pool import num_threads
-from tinyfuse.schedule.cost import bytes_per_second, operations_per_second, predicted_seconds
-
-UNKNOWN = "-"
+from tinyfuse.schedule.cost import predicted_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
     """A kernel's median time and what was predicted, in seconds.
 
-    most_bytes, most_operations: what the machine can do in a second, where that is known.
+    most_bytes, most_operations: what the machine can do in a second.
     counts: of events by name, in one run.
     """
 
     kernel: Kernel
     seconds: float
     predicted: float
-    most_bytes: float | None = None
-    most_operations: float | None = None
+    most_bytes: float
+    most_operations: float
     counts: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -51,7 +50,7 @@ class Profile:
     """What calls of a compiled function took: `print` it, or let a notebook show it.
 
     title: the function and the types of its arguments. repeat: how many calls were measured.
-    call_seconds: the median of whole calls. missing: what could not be counted, and why.
+    call_seconds: the median of whole calls. notes: what could not be counted, and the like.
 
     A reading of the clock, some 20 ns, is in the time of each kernel. Beside the kernels a call
     finds its program, takes memory for results, copies arguments that are not in C order, writes
@@ -63,7 +62,7 @@ class Profile:
     repeat: int
     kernels: tuple[KernelTime, ...]
     call_seconds: float
-    missing: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def kernel_seconds(self) -> float:
@@ -84,7 +83,8 @@ class Profile:
         lines = [*wrapped(self.title), *wrapped(self._how()), "", *self._times().text()]
         for table in self._counts():
             lines += ["", *table.text()]
-        return "\n".join([*lines, *wrapped(self.missing)]) + "\n"
+        notes = [line for each in self.notes for line in wrapped(each)]
+        return "\n".join([*lines, *notes]) + "\n"
 
     def html(self) -> str:
         """A page of its own, without scripts, that loads nothing."""
@@ -102,18 +102,16 @@ class Profile:
             element("p", self._how()),
             self._times().html(),
             *[table.html() for table in self._counts()],
-            element("p", self.missing),
+            *[element("p", each) for each in self.notes],
         )
 
     def _how(self) -> str:
         return f"medians of {plural(self.repeat, 'call')}, {plural(self.threads, 'thread')}"
 
     def _times(self) -> Table:
-        known = any(each.most_bytes is not None for each in self.kernels)
-        columns = [column for column in _COLUMNS if known or not column.of_machine]
-        rest = [""] * (len(columns) - 1)
+        rest = [""] * (len(_COLUMNS) - 1)
         rows = [
-            (each.kernel.name, *self._time(each.seconds), *[c.text(each) for c in columns])
+            (each.kernel.name, *self._time(each.seconds), *[text(each) for _, text in _COLUMNS])
             for each in self.kernels
         ]
         predicted = time_text(sum([each.predicted for each in self.kernels]))
@@ -122,7 +120,7 @@ class Profile:
             ("beside the kernels", *self._time(self.dispatch_seconds), "", *rest),
             ("call", *self._time(self.call_seconds), "", *rest),
         ]
-        return Table(("kernel", "time", "share", *[c.label for c in columns]), tuple(rows))
+        return Table(("kernel", "time", "share", *[label for label, _ in _COLUMNS]), tuple(rows))
 
     def _time(self, seconds: float) -> tuple[str, str]:
         share = seconds / self.call_seconds if self.call_seconds else 0.0
@@ -140,20 +138,13 @@ class Profile:
             yield Table(("kernel", *[label for label, _ in columns]), tuple(rows))
 
 
-class _Column(NamedTuple):
-    """of_machine: whether it tells what the machine can do, in place of what was measured."""
-
-    label: str
-    text: Callable[[KernelTime], str]
-    of_machine: bool = False
-
-
-_COLUMNS = (
-    _Column("predicted", lambda each: time_text(each.predicted)),
-    _Column("GB/s", lambda each: _billions(each.bytes_per_second)),
-    _Column("at most", lambda each: _billions(each.most_bytes), of_machine=True),
-    _Column("Gop/s", lambda each: _billions(each.operations_per_second)),
-    _Column("at most", lambda each: _billions(each.most_operations), of_machine=True),
+# After the time of a kernel and its share of the call.
+_COLUMNS: tuple[tuple[str, Callable[[KernelTime], str]], ...] = (
+    ("predicted", lambda each: time_text(each.predicted)),
+    ("GB/s", lambda each: number_text(each.bytes_per_second / 1e9)),
+    ("at most", lambda each: number_text(each.most_bytes / 1e9)),
+    ("Gop/s", lambda each: number_text(each.operations_per_second / 1e9)),
+    ("at most", lambda each: number_text(each.most_operations / 1e9)),
 )
 
 # What is told of counts, and the events that each needs.
@@ -166,10 +157,6 @@ _COUNTS: tuple[tuple[str, tuple[str, ...], Callable[[Mapping[str, float]], float
     (MISSES, (MISSES,), lambda counts: counts[MISSES]),
     (FAULTS, (FAULTS,), lambda counts: counts[FAULTS]),
 )
-
-
-def _billions(rate: float | None) -> str:
-    return UNKNOWN if rate is None else number_text(rate / 1e9)
 
 
 def profile(
@@ -186,7 +173,7 @@ def profile(
         repeat,
         tuple(_kernel_times(lowered, measured, threads)),
         float(np.median(measured.calls)),
-        measured.missing,
+        tuple([each for each in (measured.missing, note(lowered.machine)) if each]),
     )
 
 

@@ -14,6 +14,7 @@ from tinyfuse.inspect.facts import Facts, KernelFacts, Totals, facts_of
 from tinyfuse.inspect.page import page
 from tinyfuse.inspect.report_page import report_fragment
 from tinyfuse.inspect.report_text import report_text
+from tinyfuse.inspect.writing import plural
 from tinyfuse.jitted import JittedFunction
 
 
@@ -56,7 +57,7 @@ class Report:
         return str(report_fragment(self.facts))
 
     def __repr__(self) -> str:
-        return f"<report on {self.facts.title}, {len(self.kernels)} kernels>"
+        return f"<report on {self.facts.title}, {plural(len(self.kernels), 'kernel')}>"
 
 
 def explain(

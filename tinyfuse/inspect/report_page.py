@@ -50,7 +50,7 @@ def _kernel(kernel: KernelFacts) -> Markup:
     return element(
         "section",
         element("h3", kernel.kernel.name),
-        element("p", f"{stages_text(kernel)}; {cost_text(kernel.kernel.cost)}"),
+        element("p", f"{stages_text(kernel)}; {cost_text(kernel)}"),
         element("div", code(_source(kernel), "python"), code(kernel.text, "c"), class_="beside"),
         element("pre", "\n".join(kernel.nest)),
         _list(map(decision_text, kernel.decisions)),

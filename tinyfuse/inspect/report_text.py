@@ -47,7 +47,7 @@ def _kernel(kernel: KernelFacts) -> Iterator[str]:
     for line in kernel.lines:
         yield from _source(line)
     yield from wrapped(stages_text(kernel), "  ")
-    yield from wrapped(cost_text(kernel.kernel.cost), "  ")
+    yield from wrapped(cost_text(kernel), "  ")
     yield from cut(kernel.nest, "  ")
     for decision in kernel.decisions:
         yield from wrapped(decision_text(decision), "  ")

@@ -8,8 +8,7 @@ from typing import Any
 from tinyfuse.emit.comments import names_text, size_text
 from tinyfuse.inspect.facts import Facts, KernelFacts, Passed, Totals
 from tinyfuse.inspect.table import Table
-from tinyfuse.inspect.writing import number_text, plural
-from tinyfuse.loops.ir import Cost
+from tinyfuse.inspect.writing import number_text, plural, time_text
 from tinyfuse.machine import Machine
 
 
@@ -26,6 +25,7 @@ _ROWS: tuple[tuple[str, Callable[[Totals], Any], Callable[[Any], str], bool], ..
     ("operations", lambda totals: totals.flops, _count, True),
     ("operations per byte", lambda totals: totals.intensity, number_text, False),
     ("scratch memory", lambda totals: totals.scratch_bytes, size_text, True),
+    ("predicted time", lambda totals: totals.seconds, time_text, True),
 )
 
 
@@ -58,21 +58,23 @@ def notes(facts: Facts) -> list[str]:
     if not facts.kernels:
         said.append("There is nothing to compute: no kernel runs.")
     if facts.made_by_numpy:
+        count = plural(facts.made_by_numpy, "result")
         said.append(
-            f"{plural(facts.made_by_numpy, 'result')} not computed: arguments, captured arrays,"
-            " views of arrays, or values that are the same at every call."
+            f"{count} without computing: arguments, captured arrays, views of arrays, or values"
+            " that are the same at every call."
         )
     if facts.written:
         said.append(f"Written at the end of a call: {names_text(facts.written)}.")
     return said
 
 
-def cost_text(cost: Cost) -> str:
+def cost_text(each: KernelFacts) -> str:
+    cost = each.kernel.cost
     nbytes = cost.bytes_read + cost.bytes_written
     intensity = f", {number_text(cost.flops / nbytes)} per byte" if nbytes else ""
     return (
         f"reads {size_text(cost.bytes_read)}, writes {size_text(cost.bytes_written)};"
-        f" {plural(cost.flops, 'operation')}{intensity}"
+        f" {plural(cost.flops, 'operation')}{intensity}; predicted {time_text(each.seconds)}"
     )
 
 

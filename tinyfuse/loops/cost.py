@@ -15,6 +15,7 @@ from tinyfuse.loops.ir import (
     Buffer,
     Cost,
     For,
+    HalveRow,
     If,
     Let,
     Operation,
@@ -88,6 +89,8 @@ class Counts:
             self.chain += times * statement.variable.extent * chain.length
         elif isinstance(statement, SortRow):
             self.add_sort(statement, times)
+        elif isinstance(statement, HalveRow):
+            self.add_halving(statement, times)
         for value in values_of(statement):
             self.add_value(value, times, loop)
         if isinstance(statement, Let) and (varying := self.varying[loop]):
@@ -142,6 +145,12 @@ class Counts:
         compared = moved * comparisons(node.extent)
         self.flops += flops("sort") * compared
         self.add_operation("sort", node.row.buffer.dtype, compared, False)
+
+    def add_halving(self, node: HalveRow, times: int) -> None:
+        sums, buffer = times * (node.extent - 1), node.row.buffer
+        _add(self.read, buffer, 2 * sums)
+        _add(self.written, buffer, sums)
+        self.add_operation("add", buffer.dtype, sums, True)
 
     def add_operation(self, name: str, dtype: np.dtype, times: int, vector: bool) -> None:
         _add(self.operations, Operation(name, dtype, vector), times)

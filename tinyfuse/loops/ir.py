@@ -139,7 +139,16 @@ class SortRow:
     extent: int
 
 
-Statement = For | If | Block | Let | Alloc | Store | SortRow
+@dataclass(frozen=True, eq=False, slots=True)
+class HalveRow:
+    """Adds the second half of a row to the first, element by element, then that one's halves, and
+    so on. The first of the `extent` elements, a power of two, is then the sum of all."""
+
+    row: Row
+    extent: int
+
+
+Statement = For | If | Block | Let | Alloc | Store | SortRow | HalveRow
 
 
 class Operation(NamedTuple):
@@ -241,6 +250,8 @@ def written_by(statement: Statement) -> tuple[Buffer, ...]:
     """The buffers that one statement, without those inside it, writes."""
     if isinstance(statement, SortRow):
         return (statement.to.buffer, statement.work.buffer)
+    if isinstance(statement, HalveRow):
+        return (statement.row.buffer,)
     return (statement.buffer,) if isinstance(statement, Store) else ()
 
 

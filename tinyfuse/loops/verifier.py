@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from tinyfuse.dtypes import INT64
 from tinyfuse.errors import VerificationError
+from tinyfuse.loops.halving import can_halve
 from tinyfuse.loops.ir import (
     Alloc,
     Block,
     Buffer,
     For,
+    HalveRow,
     If,
     Kernel,
     Let,
@@ -78,6 +80,8 @@ class _Scope:
             self.buffers.add(node.buffer)
         elif isinstance(node, SortRow):
             self.sort(node, variables)
+        elif isinstance(node, HalveRow):
+            self.halve(node, variables)
         else:
             self.store(node, variables)
 
@@ -116,6 +120,13 @@ class _Scope:
             self.address(each.buffer, each.position, variables, guarded=False)
             last = each.position + (node.extent * extent - 1)
             self.address(each.buffer, last, variables, guarded=False)
+
+    def halve(self, node: HalveRow, variables: frozenset[str]) -> None:
+        buffer, extent = node.row.buffer, node.extent
+        self.check(buffer not in self.inputs, f"{buffer.name} is an input and written")
+        self.check(can_halve(buffer.dtype, extent), f"{buffer.name} cannot be halved as a row")
+        for position in (node.row.position, node.row.position + (extent - 1)):
+            self.address(buffer, position, variables, guarded=False)
 
     def value(self, root: Expr, variables: frozenset[str]) -> None:
         guarded = _guarded_nodes(root)

@@ -12,14 +12,17 @@ from math import prod
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
+from tinyfuse.loops.halving import can_halve
 from tinyfuse.loops.ir import (
     Alloc,
     Buffer,
     For,
+    HalveRow,
     If,
     Kernel,
     LoopKind,
     Loops,
+    Row,
     Scope,
     Statement,
     Store,
@@ -314,6 +317,12 @@ class _Lowering(RowLowering):
             values = {**{a: r.base for a, r in point.items()}, axis: affine(place)}
             return source.load([index.substitute(values) for index in load.indices])
 
+        def result(point: Ranges) -> list[Statement]:
+            return [Store(self.storage[stage].buffer, self._position(stage, point), at(point, 0))]
+
+        first, second = (at(ranges, place).indices[0] for place in (0, 1))
+        if not free and second == first + 1 and can_halve(body.dtype, axis.extent, body.name):
+            return [HalveRow(Row(source.buffer, first), axis.extent), *result(ranges)]
         statements: list[Statement] = []
         for pairs, step, distance in rounds(stage.order, axis.extent):
             mark = len(self.names.active)
@@ -331,10 +340,6 @@ class _Lowering(RowLowering):
             kind = LoopKind.SERIAL if free else LoopKind.VECTOR
             statements += [For(pair, kind, tuple(inner))] if pair else inner
             del self.names.active[mark:]
-
-        def result(point: Ranges) -> list[Statement]:
-            return [Store(self.storage[stage].buffer, self._position(stage, point), at(point, 0))]
-
         return statements + self._nest(stage, free, ranges, result, bare=True)
 
     # --- stages computed inside a loop of another -------------------------------------------------

@@ -36,7 +36,7 @@ def plans(
 ) -> dict[Stage, StagePlan]:
     """The plan of every stage. seats: of those computed inside others."""
     visits = _visits(stages, seats)
-    filled = {seat.stage for seat in seats.values() if not _is_elementary(seat)}
+    filled = {seat.stage for seat in seats.values() if _fills(seat)}
     ordered = {}
     for stage in stages.stages:
         if stage.row_axis:
@@ -68,9 +68,10 @@ def _places(
     return _site(seat, ordered), kept
 
 
-def _is_elementary(seat: Seat) -> bool:
-    """Whether it is the loop over the elements themselves."""
-    return seat.axis is not None and seat.axis is seat.stage.axes[-1] and seat.step == 1
+def _fills(seat: Seat) -> bool:
+    """Whether loops of another stage stand in the innermost loop."""
+    innermost = seat.axis is None or (seat.axis is seat.stage.axes[-1] and seat.step == 1)
+    return innermost and not seat.is_one_element
 
 
 def _in_steps(loops: tuple[Loop, ...], seat: Seat) -> tuple[Loop, ...]:

@@ -143,12 +143,12 @@ class _Planner:
             return COMPUTE_AT, f"{uses[0].reader.name} takes each value as it is computed"
         if not self.fuse:
             return STORE, "fusion is off"
-        if stage in self.alone:
-            return STORE, "it is left alone, as asked for"
         if stage.scatter:
             return STORE, "its elements are put in one after the other"
         if stage.scan or stage.sort:
             return STORE, WHOLE_ROWS[stage.sort]
+        if stage in self.alone:
+            return STORE, "it is left alone, as asked for"
         if stage in self.gathered:
             return STORE, f"data decides where {uses[0].reader.name} reads it"
         if stage.reduce_axes:
@@ -166,7 +166,7 @@ class _Planner:
             return False
         if reader.body is not None and is_of_rank(reader.body):
             return True
-        return self.fuse and _runs_along_rows(reader)
+        return self.fuse and stage not in self.alone and _runs_along_rows(reader)
 
     def _into_readers(
         self, stage: Stage, uses: list[_Use], readers: list[Stage]
@@ -210,7 +210,7 @@ class _Planner:
                 self.seats[stage] = seat
                 decisions[stage] = _moved(decisions[stage], group, seat)
         for stage, reason in grouping.reasons.items():
-            if stage not in self.seats and stage not in self.outputs:
+            if stage not in {*self.seats, *self.outputs, *self.alone}:
                 known = decisions[stage]
                 decisions[stage] = replace(known, reason=f"{known.reason}; {reason}")
 

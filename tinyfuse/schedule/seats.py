@@ -14,6 +14,7 @@ class Seat:
 
     step: of the loop. aligned: as of `places.Site`. kept_at: where its memory is, if that is
     further out. at_root: whether that is the memory of the program.
+    is_one_element: whether each step computes one element.
     """
 
     stage: Stage
@@ -22,3 +23,4 @@ class Seat:
     aligned: tuple[tuple[Axis, Axis], ...] = ()
     kept_at: Seat | None = None
     at_root: bool = False
+    is_one_element: bool = False

@@ -114,6 +114,10 @@ def _store_at(choices: Choices, schedule: Schedule) -> Schedule:
     return schedule.store_at(stage, *_place(choices, schedule, choices.choose(hosts)))
 
 
+def _stream_store(choices: Choices, schedule: Schedule) -> Schedule:
+    return schedule.stream_store(_stage(choices, schedule))
+
+
 def _place(choices: Choices, schedule: Schedule, stage: Stage) -> tuple[Stage, Loop | None]:
     return stage, choices.choose((None, *schedule[stage].loops))
 
@@ -121,4 +125,5 @@ def _place(choices: Choices, schedule: Schedule, stage: Stage) -> tuple[Stage, L
 DIRECTIVES: tuple[Callable[[Choices, Schedule], Schedule], ...] = (
     _split, _split, _reorder, _parallel, _vectorize, _unroll, _inline, _store,
     _compute_at, _compute_at, _compute_at, _compute_further_in, _compute_with, _store_at, _store_at,
+    _stream_store,
 )  # fmt: skip
