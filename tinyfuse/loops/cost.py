@@ -110,10 +110,9 @@ class Counts:
             if isinstance(node, Load):
                 self.add_load(node, times, loop)
             elif is_operation(node):
-                name = operation_name(node)
-                self.flops += flops(name) * times
-                runs = times // loop.variable.extent if once and loop else times
-                self.add_operation(name, widest(node), runs, self.chains[loop].vector)
+                name, vector = operation_name(node), self.chains[loop].vector
+                repeats = loop.variable.extent if once and loop else 1
+                self.add_operation(name, widest(node), times, vector, repeats)
 
     def add_load(self, node: Load, times: int, loop: For | None) -> None:
         _add(self.read, node.source, times)
@@ -142,9 +141,7 @@ class Counts:
             self.accesses += moved * buffer.dtype.itemsize
         _add(self.read, node.row.buffer, moved)
         self.accesses += moved * node.row.buffer.dtype.itemsize
-        compared = moved * comparisons(node.extent)
-        self.flops += flops("sort") * compared
-        self.add_operation("sort", node.row.buffer.dtype, compared, False)
+        self.add_operation("sort", node.row.buffer.dtype, moved * comparisons(node.extent), False)
 
     def add_halving(self, node: HalveRow, times: int) -> None:
         sums, buffer = times * (node.extent - 1), node.row.buffer
@@ -152,8 +149,12 @@ class Counts:
         _add(self.written, buffer, sums)
         self.add_operation("add", buffer.dtype, sums, True)
 
-    def add_operation(self, name: str, dtype: np.dtype, times: int, vector: bool) -> None:
-        _add(self.operations, Operation(name, dtype, vector), times)
+    def add_operation(
+        self, name: str, dtype: np.dtype, times: int, vector: bool, repeats: int = 1
+    ) -> None:
+        """repeats: how many times over the C compiler takes the same result."""
+        self.flops += flops(name) * times
+        _add(self.operations, Operation(name, dtype, vector), times // repeats)
 
 
 def _add(counts: dict[Key, int], key: Key, times: int) -> None:

@@ -31,22 +31,6 @@ def predicted_seconds(kernel: Kernel, machine: Machine, threads: int = 1) -> flo
     return seconds(kernel.cost, machine, _sharing(kernel, machine, threads))
 
 
-def bytes_per_second(kernel: Kernel, machine: Machine, threads: int = 1) -> float:
-    """How much the machine moves at most, between a kernel and where its arrays fit."""
-    threads = _sharing(kernel, machine, threads)
-    moved = kernel.cost.bytes_read + kernel.cost.bytes_written
-    return bandwidth(machine, level_of(moved, machine, threads), threads)
-
-
-def operations_per_second(kernel: Kernel, machine: Machine, threads: int = 1) -> float:
-    """How much the machine computes at most: fused multiply-adds, which are two operations each,
-    on the widest dtype that the kernel computes with."""
-    constants = machine.constants
-    wide = any(_is_wide(operation) for operation, _ in kernel.cost.operations)
-    rate = constants.float64_rate if wide else constants.float32_rate
-    return 2 * rate * _sharing(kernel, machine, threads)
-
-
 def _sharing(kernel: Kernel, machine: Machine, threads: int) -> int:
     """How many threads take part in a kernel, of so many that there are."""
     return min(threads, _parts(kernel), machine.cores)
