@@ -52,9 +52,10 @@ class Profile:
     title: the function and the types of its arguments. repeat: how many calls were measured.
     call_seconds: the median of whole calls. notes: what could not be counted, and the like.
 
-    A reading of the clock, some 20 ns, is in the time of each kernel. Beside the kernels a call
-    finds its program, takes memory for results, copies arguments that are not in C order, writes
-    arrays of the caller's, and makes views.
+    A reading of the clock, some 20 ns, is in the time of each kernel. Kernels are timed in calls of
+    their own, so that on a busy machine they can take more than the whole call did. Beside the
+    kernels a call finds its program, takes memory for results, copies arguments that are not in C
+    order, writes arrays of the caller's, and makes views.
     """
 
     title: str

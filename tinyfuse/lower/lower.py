@@ -110,9 +110,14 @@ class _Lowering(RowLowering):
         return buffers
 
     def _store_region(self, stage: Stage, scope: Scope, region: Ranges) -> Buffer:
-        extents = tuple(region[axis].extent for axis in stage.axes)
+        extents, ring = [region[axis].extent for axis in stage.axes], None
+        plan = self.places.plans.get(stage)
+        if plan and plan.ring:
+            ring = stage.axes.index(plan.ring[0])
+            extents[ring] = plan.ring[1]
         buffer = Buffer(stage.name, stage.dtype, prod(extents), scope)
-        self.storage[stage] = Storage(buffer, tuple(region[a].base for a in stage.axes), extents)
+        origin = tuple(region[axis].base for axis in stage.axes)
+        self.storage[stage] = Storage(buffer, origin, tuple(extents), ring)
         return buffer
 
     def _kernel(self, stage: Stage) -> Kernel:
@@ -344,19 +349,22 @@ class _Lowering(RowLowering):
 
     # --- stages computed inside a loop of another -------------------------------------------------
 
-    def _attached(self, site: Site, regions: Mapping[Stage, Ranges]) -> list[Statement]:
+    def _attached(
+        self, site: Site, kept: Mapping[Stage, Ranges], computed: Mapping[Stage, Ranges]
+    ) -> list[Statement]:
         statements = [
             self._allocated(producer, site, region)
-            for producer, region in regions.items()
+            for producer, region in kept.items()
             if _is_at(self.places.storage(producer), site) and _elements(region)
         ]
-        for producer, region in regions.items():
+        for producer, region in computed.items():
             if _is_at(self.places.plans[producer].compute_at, site) and _elements(region):
                 statements += self._produce(producer, region)
         return statements
 
     def _allocated(self, producer: Stage, site: Site, region: Ranges) -> Statement:
         single = all(range_.extent == 1 for range_ in region.values())
+        single = single and not self.places.plans[producer].ring
         buffer = self._store_region(producer, Scope.REGISTER if single else Scope.STACK, region)
         if buffer.nbytes > STACK_LIMIT:
             raise ScheduleError(

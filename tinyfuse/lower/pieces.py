@@ -78,18 +78,24 @@ def choices(position: Affine, cuts: Sequence[int]) -> list[Piece]:
 
 
 def assembled(
-    loop: Loop, shared: Axis | None, pieces: list[Piece], bodies: list[list[Statement]]
+    loop: Loop,
+    shared: Axis | None,
+    pieces: list[Piece],
+    bodies: list[list[Statement]],
+    before: list[list[Statement]],
 ) -> list[Statement]:
     """The statements of all pieces, each in the loop or behind the test that it needs.
 
-    shared: the counter of one loop that runs them all, so that threads can share them.
+    shared: the counter of one loop that runs them all, so that threads can share them. before: what
+    runs before the loop of each piece.
     """
     if pieces and pieces[0].test:
         return _choice(affine(pieces[0].test), pieces, bodies)
     if shared:
         return [For(shared, loop.kind, tuple(_choice(affine(shared), pieces, bodies)))]
     statements: list[Statement] = []
-    for piece, body in zip(pieces, bodies, strict=True):
+    for piece, body, early in zip(pieces, bodies, before, strict=True):
+        statements += early
         if piece.variable and body:
             body = [For(piece.variable, loop.kind, tuple(body))]
         elif len(pieces) > 1 and any(isinstance(statement, Alloc) for statement in body):

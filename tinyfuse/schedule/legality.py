@@ -280,6 +280,30 @@ def _check_streams(places: Places, directive: str) -> None:
             raise ScheduleError(f"{directive}: {stage.name} cannot be streamed: {reason}")
 
 
+def _check_rings(places: Places, directive: str) -> None:
+    """A ring is read only while its loop runs."""
+    for stage, plan in places.plans.items():
+        if plan.ring is None:
+            continue
+        (axis, length), site = plan.ring, plan.compute_at
+        at = f"fold({stage.name}, {axis.name}, {length})"
+        kept = places.storage(stage)
+        if site is None or kept is None or kept == _plain(site):
+            raise ScheduleError(f"{at}: it is not kept inside a stage, around a loop it moves with")
+        if axis not in stage.axes or length < 1 or axis is stage.row_axis:
+            raise ScheduleError(f"{at}: there is no such ring of it")
+        for reader in places.readers[stage]:
+            if not places.within(reader, site):
+                raise ScheduleError(f"{at}: {reader.name} reads it after the loop")
+        for load in (load for reader in places.stages.stages for load in reader.reads()):
+            if load.source is stage and load.data:
+                raise ScheduleError(f"{at}: data decides where it is read")
+
+
+def _plain(site: Site) -> Site:
+    return Site(site.stage, site.loop)
+
+
 def _check_order(places: Places, directive: str) -> None:
     """What is read has been computed."""
     for stage, readers in places.readers.items():
@@ -329,6 +353,7 @@ CHECKS: dict[str, Check] = {
     "rounds": _check_rounds,
     "alignment": _check_alignment,
     "storage": _check_storage,
+    "rings": _check_rings,
     "streams": _check_streams,
     "order": _check_order,
 }

@@ -94,12 +94,12 @@ class Schedule:
 
     def inline(self, stage: Stage) -> Schedule:
         """Compute the stage's expression wherever it is read, and never store it."""
-        plan = replace(self._plan(stage), inlined=True, compute_at=None, store_at=None)
+        plan = replace(self._plan(stage), inlined=True, compute_at=None, store_at=None, ring=None)
         return self._with(stage, plan, "inline")
 
     def store(self, stage: Stage) -> Schedule:
         """Compute the stage at the root, in a kernel of its own: the opposite of `inline`."""
-        plan = replace(self._plan(stage), inlined=False, compute_at=None, store_at=None)
+        plan = replace(self._plan(stage), inlined=False, compute_at=None, store_at=None, ring=None)
         return self._with(stage, plan, "store")
 
     def compute_at(
@@ -118,7 +118,7 @@ class Schedule:
         """
         kept = None if store_at is None else self._site(*store_at)
         site = self._site(consumer, loop)
-        plan = replace(self._plan(stage), inlined=False, compute_at=site, store_at=kept)
+        plan = replace(self._plan(stage), inlined=False, compute_at=site, store_at=kept, ring=None)
         return self._with(stage, plan, "compute_at")
 
     def compute_with(self, stage: Stage, leader: Stage, loop: Axis | Loop | None) -> Schedule:
@@ -132,7 +132,11 @@ class Schedule:
         around = self[leader].loops[: self[leader].loops.index(known) + 1] if known else ()
         aligned = _alignment(stage, leader, [each.axis for each in around])
         plan = replace(
-            self._plan(stage), inlined=False, compute_at=Site(leader, known, aligned), store_at=None
+            self._plan(stage),
+            inlined=False,
+            compute_at=Site(leader, known, aligned),
+            store_at=None,
+            ring=None,
         )
         return self._with(stage, plan, "compute_with")
 
@@ -150,6 +154,16 @@ class Schedule:
         if self._plan(stage).compute_at is None:
             raise ScheduleError(f"store_at({stage.name}): it is not computed inside another stage")
         return self._with(stage, replace(self._plan(stage), store_at=place), "store_at")
+
+    def fold(self, stage: Stage, axis: Axis, length: int) -> Schedule:
+        """Keep only so many positions along an axis at a time: those that are still read.
+
+        The stage is kept further out than the loop it is computed in, whose steps move along the
+        axis; position p lies where p + length will. Steps that read some of the same positions
+        compute only the new ones, and those before the first step are computed before the loop.
+        """
+        plan = replace(self._plan(stage), ring=(axis, operator.index(length)))
+        return self._with(stage, plan, "fold")
 
     def split(self, stage: Stage, loop: Axis | Loop, factor: int) -> Schedule:
         """Put a loop that advances `factor` elements at a time around the loop given."""

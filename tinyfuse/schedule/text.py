@@ -116,6 +116,12 @@ def _read_storage(program: _Program, stage: Stage, arguments: Arguments) -> dict
     return {"store_at": Place.ROOT if root else program.site(arguments)}
 
 
+def _read_ring(program: _Program, stage: Stage, arguments: Arguments) -> dict[str, Any]:
+    if len(arguments) != 2 or not arguments[1].isdigit():
+        raise ScheduleError(f"fold of {stage.name} takes an axis and a length")
+    return {"ring": (stage.axis(arguments[0]), int(arguments[1]))}
+
+
 # Where a stage is computed; each has one of these.
 PLACES = (
     Part(
@@ -138,6 +144,11 @@ PLACES = (
 # What else is decided about it.
 PROPERTIES = (
     Part("store_at", _stored_at, _read_storage),
+    Part(
+        "fold",
+        lambda plan: (plan.ring[0].name, str(plan.ring[1])) if plan.ring else None,
+        _read_ring,
+    ),
     Part(
         "streamed",
         lambda plan: () if plan.streamed else None,
