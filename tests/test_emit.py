@@ -124,7 +124,7 @@ def test_threads_reach_a_parallel_kernel_through_a_task() -> None:
         "  (void)scratch;\n"
         "  float *x = arrays[0];\n"
         "  float *out = arrays[1];\n"
-        "  tf_run(pool, twice_out_task, (void *[]){x, out}, 30000, 16384);\n"
+        "  tf_run(pool, twice_out_task, (void *[]){x, out}, 30000, 11891);\n"
         "  return 0;\n"
         "}\n"
     )
@@ -172,8 +172,8 @@ def test_comments_of_many_stages_and_arrays_are_short() -> None:
 
 
 def test_sizes_read_as_a_person_says_them() -> None:
-    assert [size_text(n) for n in (0, 512, 1024, 1536, 1 << 20, 3 << 30)] == [
-        *("0 B", "512 B", "1 KiB", "1.5 KiB", "1 MiB", "3 GiB")
+    assert [size_text(n) for n in (0, 512, 1000, 1023, 1024, 1536, 1 << 20, 3 << 30)] == [
+        *("0 B", "512 B", "1000 B", "1023 B", "1 KiB", "1.5 KiB", "1 MiB", "3 GiB")
     ]
     assert [count_text(n) for n in (0, 1, 2)] == ["0 operations", "1 operation", "2 operations"]
 

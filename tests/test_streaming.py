@@ -40,8 +40,8 @@ from tinyfuse.runtime.linking import find, open_library
 from tinyfuse.runtime.toolchain import find_compiler
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
-from tinyfuse.schedule.printer import schedule_text
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.text import schedule_text
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Affine, Axis, affine

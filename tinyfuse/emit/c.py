@@ -49,36 +49,48 @@ class CModule:
         return self.entries[0]
 
 
-def emit_c(loops: Loops) -> CModule:
-    """The C of one program."""
-    return emit_c_many([loops])
+def emit_c(loops: Loops, watched: bool = False) -> CModule:
+    """The C of one program; watched: as in `emit_c_many`."""
+    return emit_c_many([loops], watched)
 
 
-def emit_c_many(programs: Sequence[Loops]) -> CModule:
-    """The C of several programs in one translation unit; their names must differ."""
+def emit_c_many(programs: Sequence[Loops], watched: bool = False) -> CModule:
+    """The C of several programs in one translation unit; their names must differ.
+
+    watched: whether their entries take a `tf_watch` after their arrays and tell it of each moment
+    between two kernels.
+    """
     used: dict[str, None] = {}
-    functions = [text for loops in programs for text in _functions(loops, used)]
+    functions = [text for loops in programs for text in _functions(loops, used, watched)]
     shared = any(kernel.parallel for loops in programs for kernel in loops.kernels)
-    head = [prelude_text(used).rstrip("\n"), _entry_types(shared)]
+    watch = _shipped("watch.h") if watched else ""
+    head = [prelude_text(used).rstrip("\n"), _entry_types(shared), watch]
     text = "\n\n".join(part for part in (*head, *functions) if part) + "\n"
     return CModule(text, tuple(loops.name for loops in programs))
 
 
+def kernel_texts(loops: Loops) -> tuple[str, ...]:
+    """The function of each kernel, as in the C of the whole program."""
+    used: dict[str, None] = {}
+    fused = _has_fma(loops)
+    return tuple([_KernelText(kernel, used, fused).function() for kernel in loops.kernels])
+
+
 def _entry_types(shared: bool) -> str:
-    return (
-        (runtime_c() / "entry.h").read_text().rstrip("\n")
-        if shared
-        else "typedef struct tf_pool tf_pool;"
-    )
+    return _shipped("entry.h") if shared else "typedef struct tf_pool tf_pool;"
 
 
-def _functions(loops: Loops, used: dict[str, None]) -> Iterator[str]:
+def _shipped(name: str) -> str:
+    return (runtime_c() / name).read_text().rstrip("\n")
+
+
+def _functions(loops: Loops, used: dict[str, None], watched: bool) -> Iterator[str]:
     tasks, fused = _task_names(loops), _has_fma(loops)
     for kernel in loops.kernels:
         yield _KernelText(kernel, used, fused).function()
         if kernel.parallel:
             yield _task(kernel, tasks[kernel])
-    yield _entry(loops, tasks, used)
+    yield _entry(loops, tasks, used, watched)
 
 
 def _has_fma(loops: Loops) -> bool:
@@ -118,7 +130,7 @@ def _task(kernel: Kernel, name: str) -> str:
     )
 
 
-def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None]) -> str:
+def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None], watched: bool) -> str:
     touched_anywhere = {buffer for kernel in loops.kernels for buffer in kernel.parameters}
     lines = []
     for number, buffer in enumerate((*loops.inputs, *loops.outputs)):
@@ -127,12 +139,13 @@ def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None]) -> 
     for buffer, offset in loops.scratch:
         place = f"(void *)((char *)scratch + {offset})" if offset else "scratch"
         lines.append(f"{type_text(buffer.dtype, used)} *{buffer.name} = {place};")
-    lines += [_call(kernel, tasks[kernel]) for kernel in loops.kernels]
+    calls = [_call(kernel, tasks[kernel]) for kernel in loops.kernels]
+    lines += _watched(calls, len(loops.inputs) + len(loops.outputs)) if watched else calls
     body = "".join(f"  {line}\n" for line in lines)
     unused = [
         name
         for name, is_used in (
-            ("arrays", any(b.scope is Scope.ARGUMENT for b in touched_anywhere)),
+            ("arrays", watched or any(b.scope is Scope.ARGUMENT for b in touched_anywhere)),
             ("scratch", bool(loops.scratch)),
             ("pool", any(kernel.parallel for kernel in loops.kernels)),
         )
@@ -142,6 +155,12 @@ def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None]) -> 
     head = f"int {loops.name}(void *const *arrays, void *scratch, const tf_pool *pool)"
     comment = "\n".join(entry_comment(loops))
     return f"{comment}\n{head} {{\n{ignored}{body}  return 0;\n}}"
+
+
+def _watched(calls: Sequence[str], place: int) -> list[str]:
+    """The calls of the kernels with the moments between them; place: of the watch."""
+    moments = [f"tf_moment(arrays[{place}], {number});" for number in range(len(calls) + 1)]
+    return [line for pair in zip(moments, [*calls, ""], strict=True) for line in pair if line]
 
 
 def _call(kernel: Kernel, task: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -151,17 +151,38 @@ class HalveRow:
 Statement = For | If | Block | Let | Alloc | Store | SortRow | HalveRow
 
 
+class Operation(NamedTuple):
+    """A kind of scalar operation.
+
+    name: a row of `graph.scalar_ops.SCALAR_OPS`, fma, cast or sort. dtype: the
+    widest of its operands and its result. vector: whether several elements are computed at once.
+    """
+
+    name: str
+    dtype: np.dtype
+    vector: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What one run of a kernel does.
 
     flops: arithmetic operations, of any dtype; a fused multiply-add is two.
     bytes_read, bytes_written: of the caller's arrays and the scratch memory, each element once.
+    accesses: bytes that are loaded and stored, each time; none where a register has them already.
+    lines: bytes of the cache lines that elements lie in which are far apart, each time.
+    chain: operations that have to wait for the result of the one before, in additions.
+    operations: how often each kind of scalar operation is done, in order of first use; in a loop
+        once where all its steps do the same.
     """
 
     flops: int
     bytes_read: int
     bytes_written: int
+    accesses: int = 0
+    lines: int = 0
+    chain: int = 0
+    operations: tuple[tuple[Operation, int], ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tinyfuse.errors import ScheduleError
 from tinyfuse.lower.bounds import Range, Ranges, excluded, image, whole
 from tinyfuse.lower.reads import Reads
 from tinyfuse.schedule.places import Places, Site
 from tinyfuse.stage.expr import Load
-from tinyfuse.stage.index import Axis
+from tinyfuse.stage.index import Axis, affine
 from tinyfuse.stage.ir import Stage
 
 
@@ -22,10 +23,13 @@ class Regions:
         self.places = places
         self.reads = reads
 
-    def at(self, site: Site, ranges: Ranges) -> dict[Stage, Ranges]:
+    def at(self, site: Site, ranges: Ranges, variable: Axis | None = None) -> dict[Stage, Ranges]:
         """For each stage computed inside a site what is needed of it while the loops around leave
         these ranges to the axes of the site's stage. In the order of the program; a stage of which
         nothing is needed is left out.
+
+        variable: of the loop of the site, whose steps leave out what was computed in the one before
+        and is kept since.
         """
         if site.stage not in self.places.attached:
             return {}
@@ -36,10 +40,71 @@ class Regions:
         for stage in reversed(inside):
             region = self._region(stage, demands[stage], {site.stage: ranges, **found})
             if region is not None:
+                if variable and self.is_kept(stage, site):
+                    region = self._new_part(stage, region, variable)
                 found[stage] = region
                 reduced = {axis: whole(axis) for axis in stage.reduce_axes}
                 self._demand(stage, {**region, **reduced}, demands)
         return dict(reversed(found.items()))
+
+    def before(self, site: Site, ranges: Ranges, variable: Axis) -> dict[Stage, Ranges]:
+        """What has to be computed before the first step of a loop, as each step computes only what
+        the one before did not. Empty where each step computes all that it needs."""
+        inside = self.places.inside(site)
+        first = {variable: affine(variable.start)}
+        everything = self.at(site, ranges)
+        early: dict[Stage, Ranges] = {}
+        for stage, region in everything.items():
+            step = self._step(stage, region, variable) if self.is_kept(stage, site) else None
+            if step:
+                axis, moved = step
+                start = {a: Range(r.base.substitute(first), r.extent) for a, r in region.items()}
+                early[stage] = {**start, axis: Range(start[axis].base, start[axis].extent - moved)}
+        demands: dict[Stage, list[list[Range]]] = {stage: [] for stage in inside}
+        found: dict[Stage, Ranges] = {}
+        for stage in reversed(inside if early else ()):
+            if stage in early:
+                demands[stage].append([early[stage][axis] for axis in stage.axes])
+            if demands[stage]:
+                region = found[stage] = _covering(stage, demands[stage])
+                self._check_ring(stage, region)
+                self._demand(
+                    stage, {**region, **{axis: whole(axis) for axis in stage.reduce_axes}}, demands
+                )
+        return dict(reversed(found.items()))
+
+    def is_kept(self, stage: Stage, site: Site) -> bool:
+        """Whether a stage is computed in the steps of this very loop, and kept around it."""
+        at, kept = self.places.plans[stage].compute_at, self.places.storage(stage)
+        here = at is not None and at.stage is site.stage and at.loop == site.loop
+        return here and not (kept and kept.stage is site.stage and kept.loop == site.loop)
+
+    def _new_part(self, stage: Stage, region: Ranges, variable: Axis) -> Ranges:
+        """What of a region the step before has not computed."""
+        self._check_ring(stage, region)
+        step = self._step(stage, region, variable)
+        if step is None:
+            return region
+        axis, moved = step
+        range_ = region[axis]
+        return {**region, axis: Range(range_.base + (range_.extent - moved), moved)}
+
+    def _step(self, stage: Stage, region: Ranges, variable: Axis) -> tuple[Axis, int] | None:
+        """The axis along which the steps of a loop move a region, and how far; None where they do
+        not, along one alone, or where each leaves behind all that the one before covered."""
+        moving = [axis for axis in stage.axes if variable in region[axis].base.axes()]
+        if len(moving) != 1:
+            return None
+        moved = region[moving[0]].base.coefficient(variable)
+        return (moving[0], moved) if 0 < moved < region[moving[0]].extent else None
+
+    def _check_ring(self, stage: Stage, region: Ranges) -> None:
+        ring = self.places.plans[stage].ring
+        if ring and region[ring[0]].extent > ring[1]:
+            raise ScheduleError(
+                f"fold({stage.name}, {ring[0].name}, {ring[1]}): {region[ring[0]].extent} positions"
+                f" are needed at once"
+            )
 
     def _demand(
         self, reader: Stage, ranges: Ranges, demands: Mapping[Stage, list[list[Range]]]
@@ -66,8 +131,7 @@ class Regions:
             demands = [[along.get(axis) or whole(axis) for axis in stage.axes], *demands]
         if not demands:
             return None
-        each = zip(stage.axes, *demands, strict=True)
-        return {axis: _hull(stage, axis, *ranges) for axis, *ranges in each}
+        return _covering(stage, demands)
 
     def _is_read_inside(self, stage: Stage, site: Site) -> bool:
         return any(self.places.within(reader, site) for reader in self.places.readers[stage])
@@ -77,6 +141,11 @@ def _image(load: Load, ranges: Ranges) -> list[Range]:
     """The ranges, one for each axis of its source, that a load covers."""
     by_data = [whole(axis) for axis in load.source.axes[: len(load.data)]]
     return [*by_data, *(image(index, ranges) for index in load.indices)]
+
+
+def _covering(stage: Stage, demands: list[list[Range]]) -> Ranges:
+    each = zip(stage.axes, *demands, strict=True)
+    return {axis: _hull(stage, axis, *ranges) for axis, *ranges in each}
 
 
 def _hull(stage: Stage, axis: Axis, first: Range, *others: Range) -> Range:

@@ -185,8 +185,12 @@ class Grouping:
 
     def _refusal(self, units: Sequence[Unit], depth: int) -> str | None:
         """Why units cannot, or should not, be one group; None if they should."""
-        if any(unit.root in self.alone or unit.root.scatter for unit in units):
-            return "it is computed alone"
+        if any(unit.root in self.alone for unit in units):
+            return "that is left alone, as asked for"
+        if any(unit.root.scatter for unit in units):
+            return "elements are put in one after the other"
+        if not all(math.prod(unit.root.shape) for unit in units):
+            return "one of them has no elements"
         if not depth:
             return "their outer loops do not go along with each other"
         work = sum(_visits(unit) for unit in units)
@@ -277,6 +281,7 @@ class Grouping:
                 step,
                 () if read and not kept else pairs,
                 at_root=kept and unit.root not in self.outputs,
+                is_one_element=whole and depth == len(leader.outer) and step == 1,
             )
         return found
 

@@ -16,6 +16,8 @@ from tinyfuse.stage.ir import Order, Sort, Stage
 # (places of a schedule, the directive that made it) -> nothing, or ScheduleError.
 Check = Callable[[Places, str], None]
 
+MOST_UNROLLED = 64  # steps
+
 # Why a stage is computed in whole rows: it is sorted in some way, or a scan.
 WHOLE_ROWS = {
     None: "each element needs the one before it",
@@ -87,6 +89,24 @@ def _check_vectors(places: Places, directive: str) -> None:
                     f"vectorize({stage.name}, {loop.axis.name}): only the innermost loop over"
                     f" independent elements can be vectorized"
                 )
+
+
+def _check_unrolled(places: Places, directive: str) -> None:
+    """The text of an unrolled loop has a bound."""
+    for stage, plan in places.plans.items():
+        for loop in plan.loops:
+            if loop.kind is LoopKind.UNROLL and _steps(plan, loop) > MOST_UNROLLED:
+                raise ScheduleError(
+                    f"unroll({stage.name}): the loop has {_steps(plan, loop)} steps, more than"
+                    f" {MOST_UNROLLED}; split it first"
+                )
+
+
+def _steps(plan: StagePlan, loop: Loop) -> int:
+    """How many steps a loop has: to the end of its axis, or of the next larger step."""
+    steps = [known.step for known in plan.loops if known.axis is loop.axis]
+    whole = min([step for step in steps if step > loop.step], default=loop.axis.extent)
+    return -(-whole // loop.step)
 
 
 def _check_scans(places: Places, directive: str) -> None:
@@ -260,6 +280,30 @@ def _check_streams(places: Places, directive: str) -> None:
             raise ScheduleError(f"{directive}: {stage.name} cannot be streamed: {reason}")
 
 
+def _check_rings(places: Places, directive: str) -> None:
+    """A ring is read only while its loop runs."""
+    for stage, plan in places.plans.items():
+        if plan.ring is None:
+            continue
+        (axis, length), site = plan.ring, plan.compute_at
+        at = f"fold({stage.name}, {axis.name}, {length})"
+        kept = places.storage(stage)
+        if site is None or kept is None or kept == _plain(site):
+            raise ScheduleError(f"{at}: it is not kept inside a stage, around a loop it moves with")
+        if axis not in stage.axes or length < 1 or axis is stage.row_axis:
+            raise ScheduleError(f"{at}: there is no such ring of it")
+        for reader in places.readers[stage]:
+            if not places.within(reader, site):
+                raise ScheduleError(f"{at}: {reader.name} reads it after the loop")
+        for load in (load for reader in places.stages.stages for load in reader.reads()):
+            if load.source is stage and load.data:
+                raise ScheduleError(f"{at}: data decides where it is read")
+
+
+def _plain(site: Site) -> Site:
+    return Site(site.stage, site.loop)
+
+
 def _check_order(places: Places, directive: str) -> None:
     """What is read has been computed."""
     for stage, readers in places.readers.items():
@@ -299,6 +343,7 @@ CHECKS: dict[str, Check] = {
     "summation": _check_summation,
     "parallel": _check_parallel,
     "vectors": _check_vectors,
+    "unrolled": _check_unrolled,
     "scans": _check_scans,
     "sorts": _check_sorts,
     "inlined": _check_inlined,
@@ -308,6 +353,7 @@ CHECKS: dict[str, Check] = {
     "rounds": _check_rounds,
     "alignment": _check_alignment,
     "storage": _check_storage,
+    "rings": _check_rings,
     "streams": _check_streams,
     "order": _check_order,
 }

@@ -13,6 +13,9 @@ from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
+# Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
+STACK_LIMIT = 1 << 19
+
 
 @dataclass(frozen=True, slots=True)
 class Loop:
@@ -50,13 +53,14 @@ class Place(Enum):
 class StagePlan:
     """loops: outermost first. compute_at: None for the root, a kernel of its own. store_at: where
     its memory is, around where it is computed; None for the same place. streamed: whether rows of
-    it are stored past the caches."""
+    it are stored past the caches. ring: an axis along which only so many positions are kept."""
 
     loops: tuple[Loop, ...]
     inlined: bool = False
     compute_at: Site | None = None
     store_at: Site | Place | None = None
     streamed: bool = False
+    ring: tuple[Axis, int] | None = None
 
 
 class Places:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 
-from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.scalar_ops import cost
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
@@ -14,6 +14,7 @@ from tinyfuse.schedule.legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import axis_order, plans
 from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
 from tinyfuse.schedule.seats import Seat
+from tinyfuse.schedule.stencils import Chain, Stencils
 from tinyfuse.schedule.streaming import stream_large_results
 from tinyfuse.stage.expr import IndexTest, Load, Op, is_of_rank, walk
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
@@ -143,12 +144,12 @@ class _Planner:
             return COMPUTE_AT, f"{uses[0].reader.name} takes each value as it is computed"
         if not self.fuse:
             return STORE, "fusion is off"
-        if stage in self.alone:
-            return STORE, "it is left alone, as asked for"
         if stage.scatter:
             return STORE, "its elements are put in one after the other"
         if stage.scan or stage.sort:
             return STORE, WHOLE_ROWS[stage.sort]
+        if stage in self.alone:
+            return STORE, "it is left alone, as asked for"
         if stage in self.gathered:
             return STORE, f"data decides where {uses[0].reader.name} reads it"
         if stage.reduce_axes:
@@ -166,7 +167,7 @@ class _Planner:
             return False
         if reader.body is not None and is_of_rank(reader.body):
             return True
-        return self.fuse and _runs_along_rows(reader)
+        return self.fuse and stage not in self.alone and _runs_along_rows(reader)
 
     def _into_readers(
         self, stage: Stage, uses: list[_Use], readers: list[Stage]
@@ -209,8 +210,12 @@ class _Planner:
             for stage, seat in grouping.seats(group).items():
                 self.seats[stage] = seat
                 decisions[stage] = _moved(decisions[stage], group, seat)
+        for chain, seats in Stencils(grouping, self.machine).seats():
+            self.seats.update(seats)
+            for stage, seat in seats.items():
+                decisions[stage] = _in_chain(decisions[stage], chain, seat)
         for stage, reason in grouping.reasons.items():
-            if stage not in self.seats and stage not in self.outputs:
+            if stage not in {*self.seats, *self.outputs, *self.alone}:
                 known = decisions[stage]
                 decisions[stage] = replace(known, reason=f"{known.reason}; {reason}")
 
@@ -251,6 +256,16 @@ def _moved(decision: Decision, group: Group, seat: Seat) -> Decision:
     )
 
 
+def _in_chain(decision: Decision, chain: Chain, seat: Seat) -> Decision:
+    """The decision on a stage that is computed as the rows of another one need it."""
+    last, rows = chain.last.root.name, chain.rows.name
+    if seat.ring:
+        reason = f"{last} reads a few rows of it at a time, and {seat.ring[1]} are kept"
+    else:
+        reason = f"for every {seat.step} steps of {rows}, what {last} needs of it"
+    return replace(decision, action=COMPUTE_AT, reason=reason)
+
+
 def _large_loads(stage: Stage, content: _Content) -> int:
     """How many arrays of the size of the stage itself, or larger, it reads."""
     size = math.prod(stage.shape)
@@ -273,7 +288,7 @@ def _content(stage: Stage) -> _Content:
     nodes = [node for expression in stage.expressions for node in walk(expression)]
     return _Content(
         sum(bool(node.parts) for node in nodes),
-        sum(_cost(node.name) for node in nodes if isinstance(node, Op)),
+        sum(cost(node.name) for node in nodes if isinstance(node, Op)),
         tuple(node for node in nodes if isinstance(node, IndexTest)),
         tuple(node for node in nodes if isinstance(node, Load)),
     )
@@ -294,12 +309,6 @@ def _divides(stage: Stage, content: _Content, use: _Use) -> bool:
         indices = [index.substitute(values) for index in load.indices]
         found.append(flat_index(indices, load.source.shape[len(load.data) :]))
     return any(not isinstance(term, Axis) for index in found for term, _ in index.terms)
-
-
-def _cost(name: str) -> int:
-    if name == "select":
-        return 0
-    return SCALAR_OPS[name].cost if name in SCALAR_OPS else 1
 
 
 def _repeats(stage: Stage, uses: list[_Use]) -> int:

@@ -8,20 +8,23 @@ elements. `split` and `reorder` edit that list. A directive returns a new schedu
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.records import replace
 from tinyfuse.schedule.legality import check
+from tinyfuse.schedule.loop_nest import loop_nest_text
 from tinyfuse.schedule.places import Loop, Place, Places, Site, StagePlan
+from tinyfuse.schedule.text import read_plans, schedule_text
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
 AnyPlace = TypeVar("AnyPlace", bound="Site | Place | None")
 
-MOST_UNROLLED = 64  # steps
 # A loop over which index tests change more often than this is not cut: its tests run.
 MAX_PIECES = 8
 
@@ -59,16 +62,44 @@ class Schedule:
     def __hash__(self) -> int:
         return hash((self.stages, tuple(self._plans.values())))
 
+    def __str__(self) -> str:
+        return schedule_text(self)
+
+    def __repr__(self) -> str:
+        return f"<schedule of {self.stages.name}, {len(self.stages.stages)} stages>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what `print` shows, for `Schedule.load`. Raises OSError.
+
+        Of inlined stages it has the loops too, which count when they are stored one day.
+        """
+        Path(path).write_text(schedule_text(self, whole=True), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], stages: Stages) -> Schedule:
+        """The schedule in a file, for the program that it was saved of: `lowered.stages`.
+
+        It is checked as one made by directives is, and never executed. Raises OSError, and
+        ScheduleError where the file is no schedule, an illegal one, or one of other stages, axes or
+        extents.
+        """
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+        return cls(stages, read_plans(text, stages, os.fspath(path)), f"load({os.fspath(path)})")
+
+    def print_loop_nest(self) -> None:
+        """Print which loops run inside which, and what they compute, as pseudo code."""
+        print(loop_nest_text(self), end="")
+
     # --- directives -------------------------------------------------------------------------------
 
     def inline(self, stage: Stage) -> Schedule:
         """Compute the stage's expression wherever it is read, and never store it."""
-        plan = replace(self._plan(stage), inlined=True, compute_at=None, store_at=None)
+        plan = replace(self._plan(stage), inlined=True, compute_at=None, store_at=None, ring=None)
         return self._with(stage, plan, "inline")
 
     def store(self, stage: Stage) -> Schedule:
         """Compute the stage at the root, in a kernel of its own: the opposite of `inline`."""
-        plan = replace(self._plan(stage), inlined=False, compute_at=None, store_at=None)
+        plan = replace(self._plan(stage), inlined=False, compute_at=None, store_at=None, ring=None)
         return self._with(stage, plan, "store")
 
     def compute_at(
@@ -87,7 +118,7 @@ class Schedule:
         """
         kept = None if store_at is None else self._site(*store_at)
         site = self._site(consumer, loop)
-        plan = replace(self._plan(stage), inlined=False, compute_at=site, store_at=kept)
+        plan = replace(self._plan(stage), inlined=False, compute_at=site, store_at=kept, ring=None)
         return self._with(stage, plan, "compute_at")
 
     def compute_with(self, stage: Stage, leader: Stage, loop: Axis | Loop | None) -> Schedule:
@@ -101,7 +132,11 @@ class Schedule:
         around = self[leader].loops[: self[leader].loops.index(known) + 1] if known else ()
         aligned = _alignment(stage, leader, [each.axis for each in around])
         plan = replace(
-            self._plan(stage), inlined=False, compute_at=Site(leader, known, aligned), store_at=None
+            self._plan(stage),
+            inlined=False,
+            compute_at=Site(leader, known, aligned),
+            store_at=None,
+            ring=None,
         )
         return self._with(stage, plan, "compute_with")
 
@@ -119,6 +154,16 @@ class Schedule:
         if self._plan(stage).compute_at is None:
             raise ScheduleError(f"store_at({stage.name}): it is not computed inside another stage")
         return self._with(stage, replace(self._plan(stage), store_at=place), "store_at")
+
+    def fold(self, stage: Stage, axis: Axis, length: int) -> Schedule:
+        """Keep only so many positions along an axis at a time: those that are still read.
+
+        The stage is kept further out than the loop it is computed in, whose steps move along the
+        axis; position p lies where p + length will. Steps that read some of the same positions
+        compute only the new ones, and those before the first step are computed before the loop.
+        """
+        plan = replace(self._plan(stage), ring=(axis, operator.index(length)))
+        return self._with(stage, plan, "fold")
 
     def split(self, stage: Stage, loop: Axis | Loop, factor: int) -> Schedule:
         """Put a loop that advances `factor` elements at a time around the loop given."""
@@ -157,12 +202,6 @@ class Schedule:
 
     def unroll(self, stage: Stage, loop: Axis | Loop) -> Schedule:
         """Write the steps of a loop out one after the other; at most `MOST_UNROLLED` of them."""
-        steps = self._steps(stage, self.find(stage, loop))
-        if steps > MOST_UNROLLED:
-            raise ScheduleError(
-                f"unroll({stage.name}): the loop has {steps} steps, more than {MOST_UNROLLED};"
-                f" split it first"
-            )
         return self._mark(stage, loop, LoopKind.UNROLL)
 
     def stream_store(self, stage: Stage) -> Schedule:
@@ -172,7 +211,19 @@ class Schedule:
         """
         return self._with(stage, replace(self[stage], streamed=True), "stream_store")
 
+    def serial(self, stage: Stage, loop: Axis | Loop) -> Schedule:
+        """Run the steps of a loop one after the other: take a mark off it."""
+        return self._mark(stage, loop, LoopKind.SERIAL)
+
     # --- questions --------------------------------------------------------------------------------
+
+    def stage(self, name: str) -> Stage:
+        """The stage of this name. Raises ScheduleError, which lists the names."""
+        for stage in self.stages.stages:
+            if stage.name == name:
+                return stage
+        names = ", ".join([stage.name for stage in self.stages.stages]) or "none"
+        raise ScheduleError(f"{self.stages.name} has no stage {name}; its stages: {names}")
 
     def find(self, stage: Stage, loop: Axis | Loop) -> Loop:
         """The stage's loop of this axis and step; an axis stands for its innermost loop."""
@@ -201,12 +252,6 @@ class Schedule:
             known = ", ".join(known.name for known in self._plans)
             raise ScheduleError(f"{stage!r} is no stage of this schedule; its stages: {known}")
         return self._plans[stage]
-
-    def _steps(self, stage: Stage, loop: Loop) -> int:
-        """How many steps a loop has: to the end of its axis, or of the next larger step."""
-        larger = [known.step for known in self[stage].loops if known.axis is loop.axis]
-        whole = min([step for step in larger if step > loop.step], default=loop.axis.extent)
-        return -(-whole // loop.step)
 
     # --- edits ------------------------------------------------------------------------------------
 

@@ -114,6 +114,20 @@ def _store_at(choices: Choices, schedule: Schedule) -> Schedule:
     return schedule.store_at(stage, *_place(choices, schedule, choices.choose(hosts)))
 
 
+def _stream_store(choices: Choices, schedule: Schedule) -> Schedule:
+    return schedule.stream_store(_stage(choices, schedule))
+
+
+def _fold(choices: Choices, schedule: Schedule) -> Schedule:
+    kept = [stage for stage, plan in schedule.places.plans.items() if plan.store_at]
+    if not kept:
+        raise ScheduleError("no stage is kept further out than where it is computed")
+    stage = choices.choose(kept)
+    if not stage.axes:
+        raise ScheduleError(f"{stage.name} has no axes")
+    return schedule.fold(stage, choices.choose(stage.axes), 1 << choices.below(4))
+
+
 def _place(choices: Choices, schedule: Schedule, stage: Stage) -> tuple[Stage, Loop | None]:
     return stage, choices.choose((None, *schedule[stage].loops))
 
@@ -121,4 +135,5 @@ def _place(choices: Choices, schedule: Schedule, stage: Stage) -> tuple[Stage, L
 DIRECTIVES: tuple[Callable[[Choices, Schedule], Schedule], ...] = (
     _split, _split, _reorder, _parallel, _vectorize, _unroll, _inline, _store,
     _compute_at, _compute_at, _compute_at, _compute_further_in, _compute_with, _store_at, _store_at,
+    _stream_store, _fold, _fold,
 )  # fmt: skip
