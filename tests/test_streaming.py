@@ -124,8 +124,8 @@ def test_names_of_what_only_the_text_has_differ_from_others() -> None:
     build = GraphBuilder("named")
     x, y = build.input("i_first", 5000), build.input("out_block", 5000)
     text = emit_c(lower(streamed(build_stages(build.graph(build.op("add", x, y)))), REFERENCE)).text
-    assert "for (long i_first_ = 0, i_next; i_first_ < 5000; i_first_ = i_next) {" in text
-    assert "out_block_[i - i_first_] = i_first[i] + out_block[i];" in text
+    assert "for (long i_first_1 = 0, i_next; i_first_1 < 5000; i_first_1 = i_next) {" in text
+    assert "out_block_1[i - i_first_1] = i_first[i] + out_block[i];" in text
 
 
 # What it is refused for
