@@ -26,9 +26,10 @@ bench: # the times that are promised
 	@.ci/setup demo
 	@.venv/bin/python examples/bench.py
 
-thorough: # an hour of mathematics, then hours of random programs, which go on where they were stopped
+thorough: # an hour of mathematics and of pairs of operations, then hours of random programs, which go on where they were stopped
 	@.ci/setup testing,zig,demo,dev
 	@.venv/bin/python -m tests.thorough --math
+	@.venv/bin/python -m tests.thorough --pairs
 	@.venv/bin/python -m tests.thorough
 
 clean:

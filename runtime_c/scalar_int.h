@@ -3,9 +3,15 @@
 // INFINITY_AS_INT what a conversion makes of infinity. Arithmetic wraps around (-fwrapv), division by
 // zero gives zero.
 
+// -x. Where gcc 12 sees that x < 0 ? -x : x is |x|, it takes |x| <= 0 for x == 0: wrong for the smallest
+// value, whose opposite is itself.
+static inline int_t tf_negative_int(int_t x) {
+  return (int_t)(-(uint_t)x);
+}
+
 // |x|; the smallest value stays what it is.
 static inline int_t tf_absolute_int(int_t x) {
-  return x < 0 ? (int_t)-x : x;
+  return x < 0 ? tf_negative_int(x) : x;
 }
 
 // 1, 0 or -1.
@@ -52,7 +58,7 @@ static inline int_t tf_reciprocal_int(int_t x) {
 // floor(a / b); 0 for b = 0.
 static inline int_t tf_floor_divide_int(int_t a, int_t b) {
   if (b == 0) return 0;
-  if (b == -1) return (int_t)-a;
+  if (b == -1) return tf_negative_int(a);
   int_t quotient = (int_t)(a / b);
   return (int_t)(quotient - (((a ^ b) < 0) & (quotient * b != a)));
 }

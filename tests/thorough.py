@@ -5,7 +5,8 @@ Each program is compiled under two schedules, the default one and a random one. 
 instead builds N programs as standalone executables with gcc's address and undefined-behaviour
 sanitizers and runs them on recorded inputs. `--math` instead compares mathematical functions with
 the exact values: those of one float32 for every float32 (or one of STEP), the others on millions of
-samples.
+samples. `--pairs` instead compares two scalar operations compiled together with one after another:
+all that there are, or one of STEP.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from tests import math_checking
+from tests import math_checking, scalar_pairs
 from tests.sanitized import run_sanitized
+from tinyfuse.dtypes import SUPPORTED
 from tinyfuse.machine import available_cores
 from tinyfuse.testing import Failure, Ladder, Report, Variant, program_case, random_program
 from tinyfuse.testing.variants import fused, random
 
 BATCH = 100
 BATCHES_PER_PROCESS = 20
+PAIRS = 500  # of scalar operations, compiled together
 LOOPS_EVERY = 10  # one program in so many has its loops interpreted too
 FIRST_SEED = 1_000_000  # the suite's own programs have the seeds below
 
@@ -108,6 +111,22 @@ def run_math(step: int, jobs: int) -> bool:
     return not failed
 
 
+def check_pairs(pairs: Sequence[scalar_pairs.Pair]) -> list[str]:
+    return scalar_pairs.differences(pairs, ("-O1",))
+
+
+def run_pairs(step: int, jobs: int) -> bool:
+    """Whether all pairs of scalar operations, or one of `step`, have the bits they should have."""
+    pairs = [pair for dtype in SUPPORTED for pair in scalar_pairs.pairs_of(dtype)][::step]
+    done = failed = 0
+    with get_context("spawn").Pool(jobs) as pool:
+        batches = [pairs[start : start + PAIRS] for start in range(0, len(pairs), PAIRS)]
+        for batch, found in zip(batches, pool.imap(check_pairs, batches), strict=True):
+            done, failed = done + len(batch), failed + len(found)
+            print(*found, f"{done} of {len(pairs)} pairs, {failed} failures", sep="\n", flush=True)
+    return not failed
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("python -m tests.thorough", description=__doc__)
     parser.add_argument("state", type=Path, nargs="?", default=Path("build/thorough.json"))
@@ -115,12 +134,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--jobs", type=int, default=available_cores(), help="processes")
     parser.add_argument("--sanitize", type=int, metavar="N", help="N programs, under sanitizers")
     parser.add_argument("--math", type=int, metavar="STEP", nargs="?", const=1)
+    parser.add_argument("--pairs", type=int, metavar="STEP", nargs="?", const=1)
     options = parser.parse_args(arguments)
     options.state.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as cache:
         os.environ.setdefault("TINYFUSE_CACHE_DIR", cache)
         if options.math:
             return 0 if run_math(options.math, options.jobs) else 1
+        if options.pairs:
+            return 0 if run_pairs(options.pairs, options.jobs) else 1
         if options.sanitize:
             seeds = range(FIRST_SEED, FIRST_SEED + options.sanitize)
             report = run_sanitized(seeds, options.state.parent)

@@ -242,6 +242,18 @@ class ZeroWeightsError(TinyfuseError, ZeroDivisionError):
     """
 
 
+class StageNameError(TinyfuseError, ValueError):
+    """A name for a value that C cannot have.
+
+    The name stands in the C, in schedules and in reports, so it has to be one there::
+
+        tinyfuse.name(y, "blur x")   # StageNameError
+        tinyfuse.name(y, "double")   # StageNameError
+
+    Write letters, digits and `_`, beginning with a letter, and no word of C: `blur_x`, `doubled`.
+    """
+
+
 class InPlaceWriteError(TinyfuseError, TypeError):
     """A write in place that tinyfuse does not trace.
 
@@ -290,6 +302,23 @@ class SideEffectError(TinyfuseError, RuntimeError):
 
     Return the new value: `return {**state, "x": state["x"] + 1}`. `global` and `nonlocal` variables
     that the function assigns are refused alike, and so is what is another whenever it is traced.
+    """
+
+
+class NonFiniteError(TinyfuseError, FloatingPointError):
+    """A function under `jit(f, check="nan")` computed a NaN or an infinity from other numbers.
+
+    The message has the operation that did so first, what it was given, and the user's line::
+
+        @tinyfuse.jit(check="nan")
+        def entropy(x):
+            return -(x * np.log(x)).sum()
+
+        entropy(np.array([0.5, 0.5, 0.0]))   # NonFiniteError: log(0.0) is -inf, at [2] of ...
+
+    Values that are masked afterwards count too, as in numpy's own warnings: keep the operand away
+    from where it has no value, `np.log(np.where(x > 0, x, 1))`. NaN and infinities among the
+    arguments are no error, and neither is what is made of them.
     """
 
 

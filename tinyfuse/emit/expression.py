@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from tinyfuse.emit.casts import cast_text
 from tinyfuse.emit.ctext import CText, Precedence, const_text, enclosed
 from tinyfuse.emit.scalar import op_text
@@ -15,11 +17,13 @@ from tinyfuse.stage.index import Affine, Axis, index_text
 class Expressions:
     """Writes expressions; `used` collects what they need of the prelude.
 
-    fused: whether the program has fused multiply-adds, whose negation gcc gets wrong.
+    fused: whether the program has fused multiply-adds, whose negation gcc gets wrong, as it does
+    that of signed integers.
     """
 
     def __init__(self, local_names: Mapping[Local, str], used: dict[str, None], fused: bool):
-        self.local_names, self.used, self.fused = local_names, used, fused
+        self.local_names, self.used = local_names, used
+        self.exact_negatives = "if" if fused else "i"
 
     def text(self, root: Expr) -> CText:
         done: dict[int, CText] = {}
@@ -38,10 +42,10 @@ class Expressions:
 
     def _node(self, node: Expr, done: Mapping[int, CText]) -> CText:
         if isinstance(node, Op):
-            negated = _negated(node) if self.fused else None
+            negated = _negated(node) if node.dtype.kind in self.exact_negatives else None
             if negated is not None:
                 operand = done[id(negated)]
-                return op_text("negative_by_bit", [operand], [node.dtype], node.dtype, self.used)
+                return op_text("exact_negative", [operand], [node.dtype], node.dtype, self.used)
             operands = [done[id(operand)] for operand in node.operands]
             dtypes = [operand.dtype for operand in node.operands]
             return op_text(node.name, operands, dtypes, node.dtype, self.used)
@@ -61,18 +65,22 @@ class Expressions:
 
 
 def _negated(node: Op) -> Expr | None:
-    """What a floating-point operation only changes the sign of, as C compilers see it."""
-    if node.dtype.kind != "f":
-        return None
+    """What an operation only changes the sign of, as C compilers see it."""
     if node.name == "negative":
         return node.operands[0]
-    if node.name in ("multiply", "divide"):
-        first, second = node.operands
-        if isinstance(second, Const) and second.value == -1:
-            return first
-        if node.name == "multiply" and isinstance(first, Const) and first.value == -1:
-            return second
+    for position, operand in enumerate(node.operands):
+        if isinstance(operand, Const) and _changes_sign(node, position, operand.value):
+            return node.operands[1 - position]
     return None
+
+
+def _changes_sign(node: Op, position: int, value: np.generic) -> bool:
+    if node.name == "subtract":  # 0.0 - x is not -x where x is 0
+        return position == 0 and value == 0 and (node.dtype.kind == "i" or bool(np.signbit(value)))
+    return value == -1 and (node.name, position) in _TIMES_MINUS_ONE
+
+
+_TIMES_MINUS_ONE = {("multiply", 0), ("multiply", 1), ("divide", 1)}
 
 
 def index_c(index: Affine) -> CText:

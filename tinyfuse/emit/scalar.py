@@ -54,7 +54,7 @@ def op_text(
 ) -> CText:
     """The operation `name` on operands of `dtypes`, with a result of `dtype`.
 
-    `name` is a row of `SCALAR_OPS`, `fma`, or `negative_by_bit` (see the prelude); the dtypes are
+    `name` is a row of `SCALAR_OPS`, `fma`, or `exact_negative` (see the prelude); the dtypes are
     those of a loop of numpy's ufunc. A select evaluates only what it chooses.
     """
     return _FORMS[name][dtypes[-1].kind](Operation(name, operands, dtypes, dtype, used))
@@ -117,8 +117,8 @@ _FORMS: dict[str, Row] = {
     "multiply": _numbers(multiply) | _bools(bitwise_and),
     "divide": _floats(infix("/", _MULTIPLICATIVE)),
     "fma": _integers(integer_fma) | _bools(bool_fma) | _floats(builtin("fma")),
-    "negative": _numbers(prefix("-")),
-    "negative_by_bit": _integers(prefix("-")) | _floats(prelude("negative")),
+    "negative": _numbers(prefix("-")) | {"i": prelude("negative")},
+    "exact_negative": {"i": prelude("negative"), "f": prelude("negative")},
     "positive": _numbers(identity),
     "conjugate": _numbers(identity),
     "absolute": _all(identity) | {"i": prelude("absolute"), "f": builtin("fabs")},

@@ -1,4 +1,11 @@
 typedef __INT32_TYPE__ int32_t;
+typedef __UINT32_TYPE__ uint32_t;
+
+// -x. Where gcc 12 sees that x < 0 ? -x : x is |x|, it takes |x| <= 0 for x == 0: wrong for the smallest
+// value, whose opposite is itself.
+static inline int32_t tf_negative_int32(int32_t x) {
+  return (int32_t)(-(uint32_t)x);
+}
 
 typedef struct tf_pool tf_pool;
 
@@ -12,7 +19,7 @@ static void limited_out(const int32_t *restrict x, const int32_t *restrict low, 
       out[8 * i + j] = joined < low[i] ? low[i] : joined > high[j] ? high[j] : joined;
     }
     for (long j = 4; j < 8; j++) {
-      const int32_t joined = -x[4 * i + j - 4];
+      const int32_t joined = tf_negative_int32(x[4 * i + j - 4]);
       out[8 * i + j] = joined < low[i] ? low[i] : joined > high[j] ? high[j] : joined;
     }
   }

@@ -37,9 +37,15 @@ static inline float tf_of_rank_nan_last_float(uint32_t rank) {
   return tf_from_bits_float(bits & sign ? ~bits ^ sign : bits);
 }
 
+// x, but +0 where its integer part is 0. gcc 12 makes trunc(x) of an integer that is converted
+// back to the type of x, which has a sign where that integer is 0.
+static inline float tf_zero_if_fraction_float(float x) {
+  return __builtin_fabsf(x) >= 1.0f ? x : 0.0f;
+}
+
 // x as an int32_t; the smallest int32_t where it does not fit, and for NaN.
 static inline int32_t tf_int32_float(float x) {
-  return __builtin_fabsf(x) < 2147483648.0f ? (int32_t)x : -2147483647 - 1;
+  return __builtin_fabsf(x) < 2147483648.0f ? (int32_t)tf_zero_if_fraction_float(x) : -2147483647 - 1;
 }
 
 typedef struct tf_pool tf_pool;
