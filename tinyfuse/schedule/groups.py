@@ -191,6 +191,8 @@ class Grouping:
             return "elements are put in one after the other"
         if not all(math.prod(unit.root.shape) for unit in units):
             return "one of them has no elements"
+        if any(self._combines_stored(unit) for unit in units[:-1]):
+            return "threads share the blocks of its sum"
         if not depth:
             return "their outer loops do not go along with each other"
         work = sum(_visits(unit) for unit in units)
@@ -202,6 +204,11 @@ class Grouping:
         if self._frame_bytes(units, depth) > FRAME_BYTES:
             return f"more than {FRAME_BYTES} bytes would be kept at each step"
         return self._saves(units) or self._crossing(units)
+
+    def _combines_stored(self, unit: Unit) -> bool:
+        """Whether a tree combines in place what is stored once, so that it can run only once."""
+        tree = unit.root
+        return tree.order is not Order.SERIAL and self.unit_of[tree.reads()[0].source] is not unit
 
     def _saves(self, units: Sequence[Unit]) -> str | None:
         """Nothing, where the group reads something once that would be read twice."""
@@ -220,7 +227,7 @@ class Grouping:
         kept = 0
         for unit in units:
             for stage in (unit.root, *unit.parts):
-                frame = set(unit.outer[:depth])
+                frame = set(unit.outer[:depth] if stage is unit.root else unit.outer)
                 along = unit.along.get(stage, {})
                 extents = [a.extent for a in stage.axes if along.get(a) not in frame]
                 if stage is not unit.root or not self._is_kept(unit, inside):
