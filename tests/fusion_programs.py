@@ -137,7 +137,7 @@ def softmax_backward(y, dy):
     kernels=3,
     scratch=4194304,
     traffic=4,
-    note="data decide which logarithm of a row is taken, so the rows are stored; the labels are checked apart",
+    note="data decide which logarithm is taken, so the rows are stored; labels are checked apart",
 )
 def cross_entropy(logits, labels):
     """The loss of each row, by log-softmax."""
@@ -243,7 +243,7 @@ def rms_norm_backward(x, dy, weight):
     kernels=7,
     scratch=9216,
     traffic=2.96,
-    note="sums of rows are complete only when all rows are through: three passes, and small kernels in between",
+    note="sums of rows are complete only when all rows are through: three passes",
 )
 def batch_norm(x, weight, bias):
     """Training, N × C."""
@@ -330,7 +330,7 @@ def row_statistics(x):
     kernels=5,
     scratch=32768,
     traffic=1.65,
-    note="the largest of a column is found in one chain, sums are made of blocks of rows: three passes",
+    note="the largest of a column is one chain, sums are made of blocks of rows: three passes",
 )
 def column_statistics(x):
     return x.sum(axis=0), x.max(axis=0), (x * x).sum(axis=0)
