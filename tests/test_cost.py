@@ -16,7 +16,19 @@ from tinyfuse.constants import Constants
 from tinyfuse.dtypes import FLOAT32, FLOAT64
 from tinyfuse.graph.scalar_ops import SCALAR_OPS, cost
 from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS
-from tinyfuse.loops.ir import Cost, Kernel, Operation
+from tinyfuse.loops.cost import count
+from tinyfuse.loops.ir import (
+    Buffer,
+    Cost,
+    For,
+    Kernel,
+    Let,
+    Local,
+    LoopKind,
+    Operation,
+    Scope,
+    Store,
+)
 from tinyfuse.machine import KIB, MIB, REFERENCE, REFERENCE_AVX2, Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule.cost import (
@@ -30,6 +42,8 @@ from tinyfuse.schedule.cost import (
     seconds,
 )
 from tinyfuse.stage.build import build_stages
+from tinyfuse.stage.expr import Load, Op
+from tinyfuse.stage.index import Axis, affine
 from tinyfuse.stage.ir import Stage
 
 
@@ -89,6 +103,20 @@ def test_far_apart_elements_take_whole_lines():
     assert (near.accesses, near.lines) == (100 * 100 * (64 + 4), 0)
     far = kernel_of(lambda x: x.T + 1, ones(400, 400)).cost
     assert (far.accesses, far.lines) == (400 * 400 * 4, 400 * 400 * 64)
+
+
+def test_what_is_the_same_in_every_step_of_a_loop_is_done_once():
+    x, y, out = (Buffer(name, FLOAT32, 10, Scope.ARGUMENT) for name in ("x", "y", "out"))
+    j, scale = Axis("j", 10), Local("scale", FLOAT32)
+    root = Op("sqrt", (Load(y, (affine(0),)),), FLOAT32)
+    step = Op("multiply", (Load(x, (affine(j),)), root), FLOAT32)
+    named = Op("add", (scale, step), FLOAT32)
+    body = (Let(scale, Op("negative", (root,), FLOAT32)), Store(out, affine(j), named))
+    spent = count([For(j, LoopKind.VECTOR, body)]).cost()
+    done = {operation.name: times for operation, times in spent.operations}
+    assert done == {"sqrt": 2, "negative": 1, "multiply": 10, "add": 10}
+    assert spent.flops == 50  # as it is written
+    assert spent.accesses == 4 * (10 + 10 + 1)
 
 
 def test_where_data_decides_lines_are_taken():
@@ -151,10 +179,23 @@ def with_constants(**constants: Any) -> Machine:
 
 def test_measured_costs_stand_for_those_that_are_like_them():
     machine = with_constants(costs=(("exp", 20.0, 40.0),))
-    assert operation_cost("exp", False, machine) == 20
-    assert operation_cost("tanh", True, machine) == 40 * cost("tanh") / cost("exp")
-    assert operation_cost("log", True, machine) == cost("log")
-    assert operation_cost("fma", False, machine) == 1
+    costs = [
+        operation_cost(Operation(name, np.dtype(dtype)), machine)
+        for name, dtype in (("exp", "f4"), ("tanh", "f8"), ("tanh", "i8"), ("log", "f8"))
+    ]
+    assert costs == [20, 40 * 30 / 16, 20 * 30 / 16, cost("log")]
+    assert operation_cost(Operation("fma", FLOAT32), machine) == 1
+
+
+def test_integers_are_divided_by_constants_faster():
+    x = ones(10, dtype=np.int32)
+    for function in (lambda x: x // 7, lambda x: x % 7):
+        kernel = kernel_of(function, x)
+        assert operations_of(kernel) == {("divide_by_constant", "int32", True): 10}
+        assert kernel.cost.flops == 10
+    assert operations_of(kernel_of(lambda x, y: x // y, x, x)) == {
+        ("floor_divide", "int32", True): 10
+    }
 
 
 def test_what_fits_a_cache_comes_from_it():

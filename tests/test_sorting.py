@@ -416,7 +416,7 @@ def test_what_would_cut_a_row_is_refused() -> None:
     long_row = rows_of((90000,))
     with pytest.raises(ScheduleError, match="innermost ones, and no threads share them"):
         Schedule(long_row).parallel(long_row.stages[0], long_row.stages[0].axes[0])
-    with pytest.raises(ScheduleError, match="more than the 262144 that fit a thread's stack"):
+    with pytest.raises(ScheduleError, match="more than the 524288 that fit a thread's stack"):
         lower(Schedule(long_row).compute_at(*long_row.stages, None), REFERENCE)
 
 

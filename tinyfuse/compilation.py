@@ -47,6 +47,7 @@ from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.trace import ArgumentSpec, Trace, trace
 
 if TYPE_CHECKING:
+    from tinyfuse.finite_check import FiniteCheck
     from tinyfuse.inspect import Profile
 
 
@@ -281,6 +282,7 @@ class Compiled:
             lowered.scratch_bytes,
             lowered.options.threads if lowered.loops.shares_work else 1,
             lowered.predicted_seconds * 1e6,
+            _check(lowered),
         )
         site = Site(places, len(call.values), swapped, copied)
         return Executable(program, site, lowered.traced.signature)
@@ -350,6 +352,14 @@ def _bytes(atom: Atom) -> int:
 
 def _ignore(name: str) -> None:
     pass
+
+
+def _check(lowered: Lowered) -> FiniteCheck | None:
+    if lowered.options.check is None:
+        return None
+    from tinyfuse.finite_check import FiniteCheck  # only here: it brings the interpreter
+
+    return FiniteCheck(lowered.graph)
 
 
 def _built(lowered: Lowered) -> Entry | None:

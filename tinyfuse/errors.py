@@ -305,6 +305,23 @@ class SideEffectError(TinyfuseError, RuntimeError):
     """
 
 
+class NonFiniteError(TinyfuseError, FloatingPointError):
+    """A function under `jit(f, check="nan")` computed a NaN or an infinity from other numbers.
+
+    The message has the operation that did so first, what it was given, and the user's line::
+
+        @tinyfuse.jit(check="nan")
+        def entropy(x):
+            return -(x * np.log(x)).sum()
+
+        entropy(np.array([0.5, 0.5, 0.0]))   # NonFiniteError: log(0.0) is -inf, at [2] of ...
+
+    Values that are masked afterwards count too, as in numpy's own warnings: keep the operand away
+    from where it has no value, `np.log(np.where(x > 0, x, 1))`. NaN and infinities among the
+    arguments are no error, and neither is what is made of them.
+    """
+
+
 _INTERNAL = (os.path.dirname(os.path.abspath(__file__)) + os.sep,)
 
 

@@ -89,8 +89,8 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         *_rows("maximum minimum fmax fmin", cost=2, exact=False),
         *_rows("divide reciprocal", cost=8, like="divide"),
         *_rows("sqrt", cost=8, like="sqrt"),
-        *_rows("ldexp", cost=16, like="exp"),
-        *_rows("floor_divide remainder fmod gcd lcm", cost=160, like="floor_divide"),
+        *_rows("floor_divide remainder fmod ldexp", cost=160, like="floor_divide"),
+        *_rows("gcd lcm", cost=4000, like="floor_divide"),
         *_rows("exp exp2 arcsin", cost=16, exact=False, like="exp"),
         *_rows("expm1 cbrt cosh tanh arccos", cost=30, exact=False, like="exp"),
         *_rows("log log2 log10", cost=32, exact=False, like="log"),
@@ -112,10 +112,10 @@ SCALAR_OPS: dict[str, ScalarOp] = {
 }
 
 # Of what is no row. A sort's is that of one comparison, with what follows from it; nothing of it is
-# vector code.
-_OTHER_COSTS = {"fma": 1, "cast": 1, "sort": 5}
+# vector code. Division of an integer by a constant is multiplication by another one.
+_OTHER_COSTS = {"fma": 1, "cast": 1, "sort": 5, "divide_by_constant": 16}
 
 
 def cost(name: str) -> int:
-    """The time in vector code, in additions, of an operation: a row, fma, cast or sort."""
+    """The time in vector code, in additions, of a row or of one of `_OTHER_COSTS`."""
     return SCALAR_OPS[name].cost if name in SCALAR_OPS else _OTHER_COSTS[name]

@@ -10,12 +10,14 @@ import numpy as np
 
 from tinyfuse.graph.scalar_ops import cost
 from tinyfuse.loops.chains import NO_CHAIN, Chain, chain_of
+from tinyfuse.loops.invariants import Varying, varying_in
 from tinyfuse.loops.ir import (
     Buffer,
     Cost,
     For,
     HalveRow,
     If,
+    Let,
     Operation,
     Scope,
     SortRow,
@@ -59,6 +61,7 @@ class Counts:
     read: dict[Buffer, int] = field(default_factory=dict)
     written: dict[Buffer, int] = field(default_factory=dict)
     chains: dict[For | None, Chain] = field(default_factory=lambda: {None: NO_CHAIN})
+    varying: dict[For | None, Varying | None] = field(default_factory=lambda: {None: None})
     loaded: set[Place] = field(default_factory=set)  # what is in a register then
     stored: set[Place] = field(default_factory=set)
 
@@ -82,14 +85,16 @@ class Counts:
         statement, times, loop = run
         if isinstance(statement, For):
             chain = self.chains[statement] = chain_of(statement)
+            self.varying[statement] = varying_in(statement)
             self.chain += times * statement.variable.extent * chain.length
         elif isinstance(statement, SortRow):
             self.add_sort(statement, times)
         elif isinstance(statement, HalveRow):
             self.add_halving(statement, times)
         for value in values_of(statement):
-            for node in walk(value):
-                self.add_node(node, times, loop)
+            self.add_value(value, times, loop)
+        if isinstance(statement, Let) and (varying := self.varying[loop]):
+            varying.name(statement.local, statement.value)
         if isinstance(statement, Store):
             _add(self.written, statement.buffer, times)
             at_data = statement.offset is not None
@@ -98,16 +103,23 @@ class Counts:
                 self.stored.add(place)
                 self.add_access(place, at_data, times)
 
-    def add_node(self, node: Expr, times: int, loop: For | None) -> None:
-        if isinstance(node, Load):
-            _add(self.read, node.source, times)
-            place = (loop, node.source, node.indices[0])
-            if node.data or not (place in self.loaded or place in self.stored):
-                self.loaded.add(place)
-                self.add_access(place, bool(node.data), times)
-        elif is_operation(node):
-            vector = self.chains[loop].vector
-            self.add_operation(operation_name(node), widest(node), times, vector)
+    def add_value(self, value: Expr, times: int, loop: For | None) -> None:
+        varying = self.varying[loop]
+        for node in walk(value):
+            once = varying is not None and not varying.look_at(node)
+            if isinstance(node, Load):
+                self.add_load(node, times, loop)
+            elif is_operation(node):
+                name, vector = operation_name(node), self.chains[loop].vector
+                repeats = loop.variable.extent if once and loop else 1
+                self.add_operation(name, widest(node), times, vector, repeats)
+
+    def add_load(self, node: Load, times: int, loop: For | None) -> None:
+        _add(self.read, node.source, times)
+        place = (loop, node.source, node.indices[0])
+        if node.data or not (place in self.loaded or place in self.stored):
+            self.loaded.add(place)
+            self.add_access(place, bool(node.data), times)
 
     def add_access(self, place: Place, at_data: bool, times: int) -> None:
         """Count the bytes that a load or store moves."""
@@ -137,9 +149,12 @@ class Counts:
         _add(self.written, buffer, sums)
         self.add_operation("add", buffer.dtype, sums, True)
 
-    def add_operation(self, name: str, dtype: np.dtype, times: int, vector: bool) -> None:
-        _add(self.operations, Operation(name, dtype, vector), times)
+    def add_operation(
+        self, name: str, dtype: np.dtype, times: int, vector: bool, repeats: int = 1
+    ) -> None:
+        """repeats: how many times over the C compiler takes the same result."""
         self.flops += flops(name) * times
+        _add(self.operations, Operation(name, dtype, vector), times // repeats)
 
 
 def _add(counts: dict[Key, int], key: Key, times: int) -> None:

@@ -172,7 +172,8 @@ class Cost:
     accesses: bytes that are loaded and stored, each time; none where a register has them already.
     lines: bytes of the cache lines that elements lie in which are far apart, each time.
     chain: operations that have to wait for the result of the one before, in additions.
-    operations: how often each kind of scalar operation is done, in order of first use.
+    operations: how often each kind of scalar operation is done, in order of first use; in a loop
+        once where all its steps do the same.
     """
 
     flops: int

@@ -36,12 +36,14 @@ from tinyfuse.lower.pieces import rounds
 from tinyfuse.lower.point import Point
 from tinyfuse.lower.reads import Reads, condition_before, reads_of
 from tinyfuse.lower.regions import Regions
-from tinyfuse.lower.rows import STACK_LIMIT, RowLowering
+from tinyfuse.lower.rows import RowLowering
 from tinyfuse.lower.scratch import plan_scratch
+from tinyfuse.lower.sharing import shares
 from tinyfuse.lower.storage import Names, Storage
 from tinyfuse.lower.streaming import stream
 from tinyfuse.machine import Machine
-from tinyfuse.schedule.places import Loop, Site
+from tinyfuse.records import replace
+from tinyfuse.schedule.places import STACK_LIMIT, Loop, Site
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.expr import Const, Expr, Load, Op
 from tinyfuse.stage.index import Affine, Axis, IndexLike, affine
@@ -352,26 +354,46 @@ class _Lowering(RowLowering):
     def _attached(
         self, site: Site, kept: Mapping[Stage, Ranges], computed: Mapping[Stage, Ranges]
     ) -> list[Statement]:
-        statements = [
-            self._allocated(producer, site, region)
-            for producer, region in kept.items()
-            if _is_at(self.places.storage(producer), site) and _elements(region)
-        ]
+        statements = self._allocated(
+            site,
+            {
+                producer: region
+                for producer, region in kept.items()
+                if _is_at(self.places.storage(producer), site) and _elements(region)
+            },
+        )
         for producer, region in computed.items():
             if _is_at(self.places.plans[producer].compute_at, site) and _elements(region):
                 statements += self._produce(producer, region)
         return statements
 
-    def _allocated(self, producer: Stage, site: Site, region: Ranges) -> Statement:
+    def _allocated(self, site: Site, regions: Mapping[Stage, Ranges]) -> list[Statement]:
+        """Memory for these regions, on the stack or in registers; large ones share it."""
+        buffers = {
+            stage: self._store_region(stage, self._scope(stage, region), region)
+            for stage, region in regions.items()
+        }
+        sizes = {stage: buffer.size for stage, buffer in buffers.items()}
+        statements: list[Statement] = []
+        for share in shares(self.places, site, sizes):
+            buffer = buffers[share.stages[0]]
+            if len(share.stages) > 1:
+                name = self.names.fresh("_and_".join(stage.name for stage in share.stages[:2]))
+                buffer = Buffer(name, share.dtype, share.size, Scope.STACK)
+                for stage in share.stages:
+                    self.storage[stage] = replace(self.storage[stage], buffer=buffer)
+            if buffer.nbytes > STACK_LIMIT:
+                raise ScheduleError(
+                    f"compute_at({share.stages[0].name}, {site.stage.name}): {buffer.nbytes} bytes"
+                    f" are more than the {STACK_LIMIT} that fit a thread's stack; use a loop"
+                    f" further in"
+                )
+            statements.append(Alloc(buffer))
+        return statements
+
+    def _scope(self, stage: Stage, region: Ranges) -> Scope:
         single = all(range_.extent == 1 for range_ in region.values())
-        single = single and not self.places.plans[producer].ring
-        buffer = self._store_region(producer, Scope.REGISTER if single else Scope.STACK, region)
-        if buffer.nbytes > STACK_LIMIT:
-            raise ScheduleError(
-                f"compute_at({producer.name}, {site.stage.name}): {buffer.nbytes} bytes are more"
-                f" than the {STACK_LIMIT} that fit a thread's stack; use a loop further in"
-            )
-        return Alloc(buffer)
+        return Scope.REGISTER if single and not self.places.plans[stage].ring else Scope.STACK
 
 
 def _is_at(place: Site | None, site: Site) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tinyfuse.loops.ir import Block, LoopKind, Statement
 from tinyfuse.lower.bounds import Range, Ranges, changes, excluded
 from tinyfuse.lower.coverage import Coverage
-from tinyfuse.lower.pieces import Piece, assembled, choices, parts, run, steps
+from tinyfuse.lower.pieces import Piece, assembled, choices, numbered_steps, parts, run, steps
 from tinyfuse.lower.reads import Reads
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.storage import Names
@@ -149,10 +149,12 @@ class NestLowering(ABC):
     def _steps(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[Piece]:
         """Steps of several elements, cut where they can be, with a shorter one at each end."""
         range_ = ranges[loop.axis]
-        if bare or loop.kind is LoopKind.PARALLEL or not range_.base.is_constant:
+        if bare or not range_.base.is_constant:
             return steps(loop, range_, self.names.fresh)
         start = range_.base.constant
         cuts = self._cuts(stage, loop.axis, ranges)
+        if loop.kind is LoopKind.PARALLEL:
+            return numbered_steps(loop, start, range_.extent, cuts, self.names.fresh)
         return [
             piece
             for low, high in parts(start, start + range_.extent, cuts)

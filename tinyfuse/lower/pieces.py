@@ -61,6 +61,30 @@ def steps(loop: Loop, range_: Range, fresh: Callable[[str], str]) -> list[Piece]
     return pieces
 
 
+def numbered_steps(
+    loop: Loop, start: int, extent: int, cuts: Sequence[int], fresh: Callable[[str], str]
+) -> list[Piece]:
+    """Steps of several elements that threads share: those in which a test changes are pieces of
+    their own. All are numbered from 0."""
+    count, tail = divmod(extent, loop.step)
+    changed = {(cut - start) // loop.step for cut in cuts if start < cut < start + extent}
+    inside = [edge for number in changed for edge in (number, number + 1)]
+    name = fresh(f"{loop.axis.name}_outer") if count > 1 else ""
+    pieces = []
+    for low, high in parts(0, count, inside):
+        if high - low == 1:
+            first = Range(affine(start + low * loop.step), loop.step)
+            pieces.append(Piece(first, low, high))
+        else:
+            variable = Axis(name, high - low, low)
+            pieces.append(
+                Piece(Range(variable * loop.step + start, loop.step), low, high, variable)
+            )
+    if tail:
+        pieces.append(Piece(Range(affine(start + count * loop.step), tail), count, count + 1))
+    return pieces
+
+
 def choices(position: Affine, cuts: Sequence[int]) -> list[Piece]:
     """A single position that moves with an outer loop: a piece for each part of its values."""
     variable, offset = position.terms[0][0], position.constant

@@ -14,7 +14,7 @@ from tinyfuse.loops.sorting import work_type
 from tinyfuse.lower.bounds import Range, Ranges
 from tinyfuse.lower.nest import NestLowering
 from tinyfuse.lower.storage import Storage
-from tinyfuse.schedule.places import Loop
+from tinyfuse.schedule.places import STACK_LIMIT, Loop
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.expr import Expr, Load, substitute_leaf
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
@@ -22,8 +22,6 @@ from tinyfuse.stage.ir import Sort, Stage
 
 # Bytes of memory to sort a row in that are on the stack rather than in the scratch memory.
 ROW_ON_STACK = 1 << 15
-# Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
-STACK_LIMIT = 1 << 18
 
 
 class RowLowering(NestLowering):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from tinyfuse.dtypes import FLOAT64
 from tinyfuse.graph.scalar_ops import SCALAR_OPS, cost
 from tinyfuse.loops.cost import flops, widest
 from tinyfuse.loops.ir import Cost, Kernel, Operation
@@ -28,22 +29,6 @@ def predicted_seconds(kernel: Kernel, machine: Machine, threads: int = 1) -> flo
     threads: how many there are; those that find no work take no part.
     """
     return seconds(kernel.cost, machine, _sharing(kernel, machine, threads))
-
-
-def bytes_per_second(kernel: Kernel, machine: Machine, threads: int = 1) -> float:
-    """How much the machine moves at most, between a kernel and where its arrays fit."""
-    threads = _sharing(kernel, machine, threads)
-    moved = kernel.cost.bytes_read + kernel.cost.bytes_written
-    return bandwidth(machine, level_of(moved, machine, threads), threads)
-
-
-def operations_per_second(kernel: Kernel, machine: Machine, threads: int = 1) -> float:
-    """How much the machine computes at most: fused multiply-adds, which are two operations each,
-    on the widest dtype that the kernel computes with."""
-    constants = machine.constants
-    wide = any(_is_wide(operation) for operation, _ in kernel.cost.operations)
-    rate = constants.float64_rate if wide else constants.float32_rate
-    return 2 * rate * _sharing(kernel, machine, threads)
 
 
 def _sharing(kernel: Kernel, machine: Machine, threads: int) -> int:
@@ -104,22 +89,25 @@ def operation_seconds(operation: Operation, machine: Machine) -> float:
     constants = machine.constants
     wide = _is_wide(operation)
     rate = constants.float64_rate if wide else constants.float32_rate
-    additions = operation_cost(operation.name, wide, machine)
     lanes = 1 if operation.vector else machine.vector_bytes // (WIDE if wide else ITEMSIZE)
-    return additions * lanes / rate
+    return operation_cost(operation, machine) * lanes / rate
 
 
 def _is_wide(operation: Operation) -> bool:
     return operation.dtype.itemsize >= WIDE
 
 
-def operation_cost(name: str, wide: bool, machine: Machine) -> float:
-    """What an operation takes in additions: as measured, or in proportion to what was."""
-    usual = cost(name)
-    like = SCALAR_OPS[name].like if name in SCALAR_OPS else ""
-    for measured, *costs in machine.constants.costs:
-        if measured == like:
-            return costs[wide] * usual / cost(like)
+def operation_cost(operation: Operation, machine: Machine) -> float:
+    """What an operation takes in additions: as measured, or in proportion to what was.
+
+    Operations on integers of any size are nearer to those on float32, in their additions.
+    """
+    usual = cost(operation.name)
+    row = SCALAR_OPS.get(operation.name)
+    for like, single, double in machine.constants.costs:
+        if row is not None and row.like == like:
+            measured = double if operation.dtype == FLOAT64 else single
+            return measured * usual / cost(like)
     return usual
 
 

@@ -47,25 +47,28 @@ def plans(
         if not is_lanes:
             loops = _by_rows(stage, loops)
         ordered[stage] = _shared(stage, loops, visits[stage], machine)
-    for seat in seats.values():
-        if seat.step > 1:
-            ordered[seat.stage] = _in_steps(ordered[seat.stage], seat)
+    for each in seats.values():
+        for seat in (each, each.kept_at):
+            if seat and seat.step > 1:
+                ordered[seat.stage] = _in_steps(ordered[seat.stage], seat)
     return {
-        stage: StagePlan(loops, stage in inlined, *_places(seats.get(stage), ordered))
+        stage: _plan(loops, stage in inlined, seats.get(stage), ordered)
         for stage, loops in ordered.items()
     }
 
 
-def _places(
-    seat: Seat | None, ordered: Mapping[Stage, tuple[Loop, ...]]
-) -> tuple[Site | None, Site | Place | None]:
-    """Where a stage is computed, and where its memory is if that is not the same."""
+def _plan(
+    loops: tuple[Loop, ...],
+    inlined: bool,
+    seat: Seat | None,
+    ordered: Mapping[Stage, tuple[Loop, ...]],
+) -> StagePlan:
     if seat is None:
-        return None, None
+        return StagePlan(loops, inlined)
     kept: Site | Place | None = Place.ROOT if seat.at_root else None
     if seat.kept_at:
         kept = _site(seat.kept_at, ordered)
-    return _site(seat, ordered), kept
+    return StagePlan(loops, inlined, _site(seat, ordered), kept, ring=seat.ring)
 
 
 def _fills(seat: Seat) -> bool:
@@ -80,12 +83,15 @@ def _in_steps(loops: tuple[Loop, ...], seat: Seat) -> tuple[Loop, ...]:
     if loops[place].step == seat.step:
         return loops
     outer = Loop(loops[place].axis, seat.step, loops[place].kind)
-    inner = Loop(loops[place].axis, 1, LoopKind.VECTOR)
+    last = place == len(loops) - 1
+    inner = Loop(loops[place].axis, 1, LoopKind.VECTOR if last else LoopKind.SERIAL)
     return (*loops[:place], outer, inner, *loops[place + 1 :])
 
 
 def _site(seat: Seat, ordered: Mapping[Stage, tuple[Loop, ...]]) -> Site:
     loops = ordered[seat.stage]
+    if seat.before:
+        return Site(seat.stage, None, seat.aligned)
     if seat.axis is None:
         return Site(seat.stage, _enclosing(seat.stage, loops), seat.aligned)
     found = next(loop for loop in loops if loop.axis is seat.axis and loop.step == seat.step)

@@ -13,6 +13,9 @@ from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
+# Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
+STACK_LIMIT = 1 << 19
+
 
 @dataclass(frozen=True, slots=True)
 class Loop:

@@ -14,6 +14,7 @@ from tinyfuse.schedule.legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
 from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
 from tinyfuse.schedule.seats import Seat
+from tinyfuse.schedule.stencils import Chain, Stencils
 from tinyfuse.schedule.streaming import stream_large_results
 from tinyfuse.stage.expr import IndexTest, Load, Op, is_of_rank, walk
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
@@ -209,6 +210,10 @@ class _Planner:
             for stage, seat in grouping.seats(group).items():
                 self.seats[stage] = seat
                 decisions[stage] = _moved(decisions[stage], group, seat)
+        for chain, seats in Stencils(grouping, self.machine).seats():
+            self.seats.update(seats)
+            for stage, seat in seats.items():
+                decisions[stage] = _in_chain(decisions[stage], chain, seat)
         for stage, reason in grouping.reasons.items():
             if stage not in {*self.seats, *self.outputs, *self.alone}:
                 known = decisions[stage]
@@ -249,6 +254,16 @@ def _moved(decision: Decision, group: Group, seat: Seat) -> Decision:
         action=action,
         reason=f"one kernel computes it and {seat.stage.name}, step by step of {place}",
     )
+
+
+def _in_chain(decision: Decision, chain: Chain, seat: Seat) -> Decision:
+    """The decision on a stage that is computed as the rows of another one need it."""
+    last, rows = chain.last.root.name, chain.rows.name
+    if seat.ring:
+        reason = f"{last} reads a few rows of it at a time, and {seat.ring[1]} are kept"
+    else:
+        reason = f"for every {seat.step} steps of {rows}, what {last} needs of it"
+    return replace(decision, action=COMPUTE_AT, reason=reason)
 
 
 def _large_loads(stage: Stage, content: _Content) -> int:

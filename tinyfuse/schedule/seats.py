@@ -14,7 +14,8 @@ class Seat:
 
     step: of the loop. aligned: as of `places.Site`. kept_at: where its memory is, if that is
     further out. at_root: whether that is the memory of the program.
-    is_one_element: whether each step computes one element.
+    is_one_element: whether each step computes one element. ring: as of a
+    plan. before: whether it is before all loops, rather than in one.
     """
 
     stage: Stage
@@ -24,3 +25,5 @@ class Seat:
     kept_at: Seat | None = None
     at_root: bool = False
     is_one_element: bool = False
+    ring: tuple[Axis, int] | None = None
+    before: bool = False

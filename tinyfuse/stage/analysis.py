@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tinyfuse.graph.scalar_ops import cost
-from tinyfuse.stage.expr import Cast, Expr, Load, Op, walk
+from tinyfuse.stage.expr import Cast, Const, Expr, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -109,7 +109,14 @@ def is_operation(node: Expr) -> bool:
 
 def operation_name(node: Expr) -> str:
     """What `graph.scalar_ops.cost` calls the operation of a node."""
-    return node.name if isinstance(node, Op) else "cast"
+    if not isinstance(node, Op):
+        return "cast"
+    if node.name in _DIVISIONS and node.dtype.kind in "iu" and isinstance(node.operands[1], Const):
+        return "divide_by_constant"
+    return node.name
+
+
+_DIVISIONS = ("floor_divide", "remainder", "fmod")
 
 
 def consumers(stages: Stages) -> dict[Stage, list[Stage]]:

@@ -41,17 +41,22 @@ static inline float tf_scaled_float(float p, uint32_t biased) {
   return p * tf_from_bits_float((biased - half) << 23) * tf_from_bits_float(half << 23);
 }
 
-// e^x. The polynomial is off by 2^-27.5.
-static inline float tf_exp_float(float x) {
-  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
-  float n = t - 0x1.8001fcp+23f;
-  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+// e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
+static inline float tf_exp_core_float(float r) {
   float q = 0x1.6a5166p-10f;
   q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
   q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
   q = __builtin_fmaf(q, r, 0x1.555494p-3f);
   q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
-  float y = tf_scaled_float(__builtin_fmaf(r * r, q, r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
+  return __builtin_fmaf(r * r, q, r);
+}
+
+// e^x.
+static inline float tf_exp_float(float x) {
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
+  float n = t - 0x1.8001fcp+23f;
+  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+  float y = tf_scaled_float(tf_exp_core_float(r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
   y = x > 89.0f ? __builtin_inff() : y;
   return x < -104.5f ? 0.0f : y;
 }
