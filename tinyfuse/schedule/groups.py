@@ -110,6 +110,7 @@ class Grouping:
         self.units.sort(key=lambda unit: self.order[unit.root])
         self.group_of = {unit: Group([unit], len(unit.outer)) for unit in self.units}
         self.readers: dict[Stage, dict[Unit, None]] = {}
+        self.sources: dict[Unit, dict[Stage, None]] = {unit: {} for unit in self.units}
         for unit in self.units:
             self._connect(unit)
         self.reasons: dict[Stage, str] = {}
@@ -123,6 +124,7 @@ class Grouping:
                     unit.along.setdefault(read.source, _along(read, unit.along[stage]))
                 else:
                     self.readers.setdefault(read.source, {})[unit] = None
+                    self.sources[unit][read.source] = None
 
     # --- growing ----------------------------------------------------------------------------------
 
@@ -212,11 +214,11 @@ class Grouping:
 
     def _saves(self, units: Sequence[Unit]) -> str | None:
         """Nothing, where the group reads something once that would be read twice."""
-        inside = set(units)
-        for source, readers in self.readers.items():
-            reading = sum(unit in inside for unit in readers)
-            if reading > 1 or (reading and self.unit_of.get(source) in inside):
+        inside, seen = set(units), set()
+        for source in (source for unit in units for source in self.sources[unit]):
+            if source in seen or self.unit_of.get(source) in inside:
                 return None
+            seen.add(source)
         if all(_is_elementwise(unit) for unit in units):
             return None
         return "nothing is gained"
@@ -295,11 +297,8 @@ class Grouping:
     def _streams(self, group: Group) -> int:
         """How many arrays a group goes through."""
         inside = set(group.units)
-        read = [
-            source
-            for source, readers in self.readers.items()
-            if self.unit_of.get(source) not in inside and any(unit in inside for unit in readers)
-        ]
+        sources = [source for unit in group.units for source in self.sources[unit]]
+        read = dict.fromkeys(each for each in sources if self.unit_of.get(each) not in inside)
         written = [unit for unit in group.units if self._is_kept(unit, inside)]
         return len(read) + len(written)
 
