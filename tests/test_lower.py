@@ -136,7 +136,7 @@ def test_loops_compute_what_the_stages_say(program: Any, fuse: bool) -> None:
     ("program", "fused", "unfused"),
     [
         (softmax, 1, 4),  # row by row
-        (long_sum, 2, 3),  # blocks with the squares in them, then their tree
+        (long_sum, 1, 2),  # blocks with the squares in them, and their tree
         (column_sum, 2, 2),
         (padded, 2, 3),  # the padding is read in two places, so it is stored
         (joined, 2, 4),

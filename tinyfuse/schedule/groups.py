@@ -110,6 +110,7 @@ class Grouping:
         self.units.sort(key=lambda unit: self.order[unit.root])
         self.group_of = {unit: Group([unit], len(unit.outer)) for unit in self.units}
         self.readers: dict[Stage, dict[Unit, None]] = {}
+        self.sources: dict[Unit, dict[Stage, None]] = {unit: {} for unit in self.units}
         for unit in self.units:
             self._connect(unit)
         self.reasons: dict[Stage, str] = {}
@@ -124,6 +125,7 @@ class Grouping:
                     unit.along.setdefault(read.source, _along(read, unit.along[stage]))
                 else:
                     self.readers.setdefault(read.source, {})[unit] = None
+                    self.sources[unit][read.source] = None
 
     # --- growing ----------------------------------------------------------------------------------
 
@@ -194,6 +196,8 @@ class Grouping:
             return "elements are put in one after the other"
         if not all(math.prod(unit.root.shape) for unit in units):
             return "one of them has no elements"
+        if any(self._combines_stored(unit) for unit in units[:-1]):
+            return "threads share the blocks of its sum"
         if not depth:
             return "their outer loops do not go along with each other"
         work = sum(_visits(unit) for unit in units)
@@ -206,13 +210,18 @@ class Grouping:
             return f"more than {FRAME_BYTES} bytes would be kept at each step"
         return self._saves(units) or self._crossing(units)
 
+    def _combines_stored(self, unit: Unit) -> bool:
+        """Whether a tree combines in place what is stored once, so that it can run only once."""
+        tree = unit.root
+        return tree.order is not Order.SERIAL and self.unit_of[tree.reads()[0].source] is not unit
+
     def _saves(self, units: Sequence[Unit]) -> str | None:
         """Nothing, where the group reads something once that would be read twice."""
-        inside = set(units)
-        for source, readers in self.readers.items():
-            reading = sum(unit in inside for unit in readers)
-            if reading > 1 or (reading and self.unit_of.get(source) in inside):
+        inside, seen = set(units), set()
+        for source in (source for unit in units for source in self.sources[unit]):
+            if source in seen or self.unit_of.get(source) in inside:
                 return None
+            seen.add(source)
         if all(_is_elementwise(unit) for unit in units):
             return None
         return "nothing is gained"
@@ -223,7 +232,7 @@ class Grouping:
         kept = 0
         for unit in units:
             for stage in (unit.root, *unit.parts):
-                frame = set(unit.outer[:depth])
+                frame = set(unit.outer[:depth] if stage is unit.root else unit.outer)
                 along = unit.along.get(stage, {})
                 extents = [a.extent for a in stage.axes if along.get(a) not in frame]
                 if stage is not unit.root or not self._is_kept(unit, inside):
@@ -296,11 +305,8 @@ class Grouping:
     def _streams(self, group: Group) -> int:
         """How many arrays a group goes through."""
         inside = set(group.units)
-        read = [
-            source
-            for source, readers in self.readers.items()
-            if self.unit_of.get(source) not in inside and any(unit in inside for unit in readers)
-        ]
+        sources = [source for unit in group.units for source in self.sources[unit]]
+        read = dict.fromkeys(each for each in sources if self.unit_of.get(each) not in inside)
         written = [unit for unit in group.units if self._is_kept(unit, inside)]
         return len(read) + len(written)
 

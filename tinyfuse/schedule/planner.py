@@ -11,7 +11,7 @@ from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.groups import Group, Grouping, Read
 from tinyfuse.schedule.legality import WHOLE_ROWS
-from tinyfuse.schedule.loop_order import axis_order, plans
+from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
 from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.schedule.stencils import Chain, Stencils
@@ -236,9 +236,9 @@ class _Planner:
         length = tree.reduce_axes[0].extent
         together = use.indices[-1].coefficient(tree.reduce_axes[0]) == 1
         fits = length * stage.dtype.itemsize <= STACK_LIMIT
-        lanes = tree.order is Order.HALVING
+        alone = tree.order is Order.HALVING or _elements(stage) < PARALLEL_ELEMENTS
         rows = math.prod(tree.shape)
-        if together and fits and (lanes or rows >= ROWS_PER_CORE * self.machine.cores):
+        if together and fits and (alone or rows >= ROWS_PER_CORE * self.machine.cores):
             self.seats[stage] = Seat(tree)
             return COMPUTE_AT, f"{tree.name} combines its {length} values as they are computed"
         return STORE, "threads share its blocks"
@@ -271,6 +271,12 @@ def _large_loads(stage: Stage, content: _Content) -> int:
     size = math.prod(stage.shape)
     sources = dict.fromkeys(load.source for load in content.loads)
     return sum(math.prod(source.shape) >= size for source in sources)
+
+
+def _elements(part: Stage) -> int:
+    """How many elements are visited for a part of a reduction, lanes and all."""
+    chain = part if part.order is Order.SERIAL else part.reads()[0].source
+    return math.prod([axis.extent for axis in (*chain.axes, *chain.reduce_axes)])
 
 
 def _runs_along_rows(stage: Stage) -> bool:

@@ -1,0 +1,61 @@
+"""Fusion of plain numpy programs: kernels, scratch memory and bytes moved, and the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyfuse
+from tests.fusion_programs import PROGRAMS, Fused
+from tinyfuse.compilation import Lowered
+from tinyfuse.machine import REFERENCE
+from tinyfuse.testing import Case, Ladder, Variant, special_values
+from tinyfuse.testing.variants import fused, unfused
+
+
+def lowered(function: Callable[..., Any], *arrays: np.ndarray) -> Lowered:
+    traced = tinyfuse.jit(function).trace(*arrays)
+    return Lowered(traced, traced.options, REFERENCE)
+
+
+def bytes_moved(program: Lowered) -> int:
+    return sum(cost.bytes_read + cost.bytes_written for cost in program.cost.values())
+
+
+def arguments(program: Fused, shapes: Any, special: float = 0.0) -> list[np.ndarray]:
+    """special: the share of elements that are NaN, infinite, a zero, subnormal or extreme."""
+    random = np.random.default_rng(len(program.name))
+    arrays = []
+    for place, shape in enumerate(shapes):
+        if place in program.integers:
+            arrays.append(random.integers(0, program.integers[place][1], shape))
+            continue
+        array = random.standard_normal(shape).astype(program.dtype)
+        values = random.choice(special_values(array.dtype), shape)
+        arrays.append(np.where(random.random(shape) < special, values, array))
+    return arrays
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_kernels_scratch_and_traffic(program: Fused) -> None:
+    together = lowered(program.function, *arguments(program, program.shapes))
+    apart = together.unfused()
+    factor = bytes_moved(apart) / max(1, bytes_moved(together))
+    found = (len(together.kernels), together.scratch_bytes, round(factor, 2))
+    assert found == (program.kernels, program.scratch, program.traffic)
+    assert (program.kernels > 1) == bool(program.note)
+
+
+def test_the_same_bits_fused_or_not_and_in_any_number_of_threads() -> None:
+    """Every program with ordinary values and with special ones, in rows of awkward lengths."""
+    variants = [Variant("unfused C", unfused), Variant("fused C", fused, pieces=(1, 2, 3))]
+    cases = [
+        Case(program.function, arguments(program, shapes, special), program.name, exact=False)
+        for program in PROGRAMS
+        for shapes in program.small
+        for special in (0.0, 0.05)
+    ]
+    Ladder(variants, loops_of=lambda case: False).climb(cases).check()

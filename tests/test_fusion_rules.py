@@ -1,0 +1,311 @@
+"""The planner's rules, each with a program that would break without it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyfuse
+from tests.test_fusion import bytes_moved, lowered
+from tinyfuse.compilation import Lowered
+from tinyfuse.errors import ScheduleError
+from tinyfuse.graph.simplify import simplify
+from tinyfuse.loops.ir import For, LoopKind, Scope, Statement, Store, walk_statements
+from tinyfuse.loops.rewrite import values_of
+from tinyfuse.machine import REFERENCE
+from tinyfuse.schedule import groups, planner
+from tinyfuse.schedule.groups import Grouping
+from tinyfuse.schedule.planner import default_schedule
+from tinyfuse.stage.build import build_stages
+from tinyfuse.stage.expr import Load, walk
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+def kernels_of(program: Lowered) -> list[str]:
+    """The stage at the root of each."""
+    return [kernel.stages[-1] for kernel in program.kernels]
+
+
+def times(program: Lowered, operation: str) -> int:
+    """How often an operation is computed."""
+    counts = [each for kernel in program.kernels for each in kernel.cost.operations]
+    return sum(number for found, number in counts if found.name == operation)
+
+
+# --- circles, readers that do not agree -----------------------------------------------------------
+
+
+def shares_of_all(x):
+    e = np.exp(x)
+    return e / e.sum()
+
+
+def test_no_way_leads_from_a_group_through_another_kernel_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """e and the quotient go through the same rows, but the sum of all of e stands in between."""
+    assert kernels_of(lowered(shares_of_all, ones(300, 400))) == ["e", "sum_blocks", "sum", "out"]
+    monkeypatch.setattr(Grouping, "_crossing", lambda self, units: None)
+    with pytest.raises(ScheduleError, match="before it is computed"):
+        lowered(shares_of_all, ones(300, 400))
+
+
+def along_and_across(x):
+    """A diamond: one way along the rows, one across them."""
+    e = np.exp(x)
+    return e - e.T
+
+
+def test_readers_of_a_diamond_that_do_not_agree_are_not_joined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = lowered(along_and_across, ones(300, 300))
+    assert kernels_of(program) == ["e", "out"]
+    assert times(program, "exp") == 300 * 300
+    monkeypatch.setattr(groups, "_common", lambda *read: 1)
+    with pytest.raises(ScheduleError, match="unrelated places"):
+        lowered(along_and_across, ones(300, 300))
+
+
+def around_a_root(x, y):
+    root = np.exp(x) * y
+    return np.sin(root), np.cos(root)
+
+
+def test_a_costly_producer_of_several_readers_is_computed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arrays = ones(300, 400), ones(400)
+    assert times(lowered(around_a_root, *arrays), "exp") == 300 * 400
+    monkeypatch.setattr(planner, "CHEAP_FOR_EACH", 1000)
+    assert times(lowered(around_a_root, *arrays), "exp") == 2 * 300 * 400
+
+
+def two_spreads(x):
+    centred = x - x.max(axis=-1, keepdims=True)
+    return (centred * centred).sum(axis=-1), np.abs(centred).max(axis=-1)
+
+
+def test_a_reduction_that_feeds_two_others_is_kept_for_both(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = lowered(two_spreads, ones(300, 400))
+    assert kernels_of(program) == ["out_1"]
+    assert program.scratch_bytes == 0
+    one_value = planner._Planner._makes_one_value
+    monkeypatch.setattr(
+        planner._Planner, "_makes_one_value", lambda self, s, uses: one_value(self, s, uses[:1])
+    )
+    with pytest.raises(ScheduleError, match="reads it elsewhere"):
+        lowered(two_spreads, ones(300, 400))
+
+
+def shares_of_long_rows(x):
+    return x / x.sum(axis=-1, keepdims=True)
+
+
+def test_a_sum_of_blocks_that_threads_share_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(lowered(shares_of_long_rows, ones(3, 50000)).kernels) == 3
+    monkeypatch.setattr(Grouping, "_combines_stored", lambda self, unit: False)
+    monkeypatch.setattr(groups, "PLACES_PER_CORE", 0)
+    with pytest.raises(ScheduleError, match="combines in place what is stored only once"):
+        lowered(shares_of_long_rows, ones(3, 50000))
+
+
+# --- too much of it -------------------------------------------------------------------------------
+
+
+def weighted_totals(x, weights):
+    return (np.exp(x)[:, None] * weights).sum(axis=-1)
+
+
+def test_nothing_costly_is_computed_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays = ones(30, 400), ones(50, 400)
+    assert times(lowered(weighted_totals, *arrays), "exp") == 30 * 400
+    monkeypatch.setattr(planner, "CHEAP", 1000)
+    assert times(lowered(weighted_totals, *arrays), "exp") == 50 * 30 * 400
+
+
+def pyramid(x):
+    """Each element of the last row needs two of the one before, and so on."""
+    for _ in range(12):
+        x = x[1:] * x[:-1] + np.float32(1)
+    return x
+
+
+def test_recomputing_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = times(lowered(pyramid, ones(5000)), "multiply")
+    assert few <= 2 * 12 * 5000
+    monkeypatch.setattr(planner, "CHEAP", 10**9)
+    monkeypatch.setattr(planner, "OPERATION_BUDGET", 10**9)
+    assert times(lowered(pyramid, ones(5000)), "multiply") > 4 * few
+
+
+def updates(number: int) -> Callable[..., Any]:
+    def momentum(*arrays):
+        pairs = zip(arrays[:number], arrays[number:], strict=True)
+        return [p - np.float32(0.1) * np.tanh(g) for p, g in pairs]
+
+    return momentum
+
+
+def most_streams(program: Lowered) -> int:
+    """Of any innermost loop: how many arrays it goes through."""
+    found = 0
+    for kernel in program.kernels:
+        for statement in walk_statements(kernel.body):
+            if isinstance(statement, For) and not _loops(statement.body):
+                found = max(found, len(_arrays(statement.body)))
+    return found
+
+
+def _loops(body: tuple[Statement, ...]) -> bool:
+    return any(isinstance(statement, For) for statement in walk_statements(body))
+
+
+def _arrays(body: tuple[Statement, ...]) -> set[str]:
+    outside = (Scope.ARGUMENT, Scope.SCRATCH)
+    buffers = []
+    for statement in walk_statements(body):
+        nodes = [node for value in values_of(statement) for node in walk(value)]
+        buffers += [node.source for node in nodes if isinstance(node, Load)]
+        buffers += [statement.buffer] if isinstance(statement, Store) else []
+    return {buffer.name for buffer in buffers if buffer.scope in outside}
+
+
+def test_a_loop_does_not_go_through_too_many_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays = [ones(300, 100)] * 16
+    program = lowered(updates(8), *arrays)
+    assert (len(program.kernels), most_streams(program)) == (1, 3)
+    monkeypatch.setattr(groups, "STREAMS", 1000)
+    assert most_streams(lowered(updates(8), *arrays)) == 24
+
+
+def test_a_kernel_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays = [ones(300, 100)] * 160
+    program = lowered(updates(80), *arrays)
+    assert len(program.kernels) == 4
+    assert max(len(kernel.written) for kernel in program.kernels) <= groups.GROUP_UNITS
+    monkeypatch.setattr(groups, "GROUP_UNITS", 1000)
+    monkeypatch.setattr(groups, "GROUP_OPERATIONS", 10**9)
+    assert [len(kernel.written) for kernel in lowered(updates(80), *arrays).kernels] == [80]
+
+
+def shares(x):
+    e = np.exp(x)
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def test_rows_that_no_cache_holds_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are stored, and read again."""
+    program = lowered(shares, ones(64, 200000))
+    assert kernels_of(program) == ["sum", "out"]
+    monkeypatch.setattr(groups, "FRAME_BYTES", 1 << 40)
+    with pytest.raises(ScheduleError, match="fit a thread's stack"):
+        lowered(shares, ones(64, 200000))
+
+
+# --- too little of it -----------------------------------------------------------------------------
+
+
+def with_running_totals(x):
+    e = np.exp(x)
+    return e, np.cumsum(e, axis=-1)
+
+
+def fewest_steps(program: Lowered) -> int:
+    """That threads share, of any kernel; 1 where they share none."""
+    return min(
+        max([s.variable.extent for s in kernel.body if _is_shared(s)], default=1)
+        for kernel in program.kernels
+    )
+
+
+def _is_shared(statement: Statement) -> bool:
+    return isinstance(statement, For) and statement.kind is LoopKind.PARALLEL
+
+
+def test_threads_keep_enough_to_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Running totals have a step for each row; what is elementwise has more."""
+    program = lowered(with_running_totals, ones(2, 100000))
+    assert kernels_of(program) == ["e", "out"]
+    monkeypatch.setattr(groups, "PLACES_PER_CORE", 0)
+    joined = lowered(with_running_totals, ones(2, 100000))
+    assert kernels_of(joined) == ["out"]
+    assert fewest_steps(joined) == 2
+
+
+def unrelated_rows(x, y):
+    return np.exp(x), np.cumsum(y, axis=1)
+
+
+def test_where_nothing_is_gained_nothing_is_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays = ones(300, 400), ones(300, 400)
+    apart = lowered(unrelated_rows, *arrays)
+    assert len(apart.kernels) == 2
+    monkeypatch.setattr(Grouping, "_saves", lambda self, units: None)
+    joined = lowered(unrelated_rows, *arrays)
+    assert len(joined.kernels) == 1
+    assert bytes_moved(joined) == bytes_moved(apart)
+
+
+# --- many stages ----------------------------------------------------------------------------------
+
+
+def chain(length: int) -> Callable[..., Any]:
+    def operations(x, y):
+        for step in range(length):
+            x = np.sqrt(np.abs(x * y)) if step % 2 else x + y
+        return x
+
+    return operations
+
+
+def rows(length: int) -> Callable[..., Any]:
+    def normalized(x, y):
+        for _ in range(length):
+            x = x - x.max(axis=-1, keepdims=True) * y
+        return x
+
+    return normalized
+
+
+def side_by_side(length: int) -> Callable[..., Any]:
+    def independent(x, y):
+        return [x * np.float32(step) + y for step in range(length)]
+
+    return independent
+
+
+def calls_to_plan(function: Callable[..., Any], *arrays: np.ndarray) -> int:
+    """How many functions are called to plan a program that is traced already."""
+    traced = tinyfuse.jit(function).trace(*arrays)
+    stages = build_stages(simplify(traced.graph))
+    count = 0
+
+    def counted(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(counted)
+    try:
+        default_schedule(stages, REFERENCE)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize(("program", "length"), [(chain, 1000), (rows, 250), (side_by_side, 250)])
+def test_planning_takes_time_in_proportion(program: Any, length: int) -> None:
+    """Twice the operations, 2,000 of the chain, take no more than 2.4 times the work."""
+    arrays = ones(60, 500), ones(60, 500)
+    once, twice = (calls_to_plan(program(size), *arrays) for size in (length, 2 * length))
+    assert twice < 2.4 * once
