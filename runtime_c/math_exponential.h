@@ -21,17 +21,22 @@ static inline double tf_scaled_double(double p, uint64_t biased) {
   return p * tf_from_bits_double((biased - half) << 52) * tf_from_bits_double(half << 52);
 }
 
-// e^x. The polynomial is off by 2^-27.5.
-static inline float tf_exp_float(float x) {
-  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
-  float n = t - 0x1.8001fcp+23f;
-  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+// e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
+static inline float tf_exp_core_float(float r) {
   float q = 0x1.6a5166p-10f;
   q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
   q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
   q = __builtin_fmaf(q, r, 0x1.555494p-3f);
   q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
-  float y = tf_scaled_float(__builtin_fmaf(r * r, q, r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
+  return __builtin_fmaf(r * r, q, r);
+}
+
+// e^x.
+static inline float tf_exp_float(float x) {
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
+  float n = t - 0x1.8001fcp+23f;
+  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+  float y = tf_scaled_float(tf_exp_core_float(r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
   y = x > 89.0f ? __builtin_inff() : y;
   return x < -104.5f ? 0.0f : y;
 }
@@ -94,21 +99,16 @@ static inline double tf_exp2_double(double x) {
   return x < -1076.0 ? 0.0 : y;
 }
 
-// e^x - 1, by arithmetic of doubles. The polynomial is off by 2^-31.8.
+// e^x - 1; x where that is nearest.
 static inline float tf_expm1_float(float x) {
-  double t = __builtin_fma(x, 0x1.71547652b82fep+0, 0x1.80000000003ffp+52); // n + 1023 in its low bits
-  double r = __builtin_fma(t - 0x1.80000000003ffp+52, -0x1.62e42fefa39efp-1, x);
-  double q = 0x1.a151b9b9f9468p-13;
-  q = __builtin_fma(q, r, 0x1.6d758bcd6903ap-10);
-  q = __builtin_fma(q, r, 0x1.1110c613ed8f1p-7);
-  q = __builtin_fma(q, r, 0x1.5554ac8ab8909p-5);
-  q = __builtin_fma(q, r, 0x1.555555675e3dp-3);
-  q = __builtin_fma(q, r, 0x1.000000289873ap-1);
-  double scale = tf_from_bits_double(tf_bits_double(t) << 52);
-  float y = (float)__builtin_fma(scale, __builtin_fma(r * r, q, r), scale - 1.0);
-  y = x > 89.0f ? __builtin_inff() : y;
-  y = x < -104.5f ? -1.0f : y;
-  return x == 0.0f ? x : y;
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8000fcp+23f); // n + 126 in its low bits
+  float n = t - 0x1.8000fcp+23f;
+  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+  float scale = tf_from_bits_float(tf_bits_float(t) << 23); // 2^n / 2
+  float half = __builtin_fmaf(scale, tf_exp_core_float(r), scale - 0.5f);
+  float y = x > 89.0f ? __builtin_inff() : half + half;
+  y = x < -18.0f ? -1.0f : y;
+  return __builtin_fabsf(x) < 0x1p-25f ? x : y; // halves of subnormal numbers are rounded
 }
 
 // (e^x - 1) / 2 with its low part, for x from -37 to 710. The polynomial is off by 2^-60.
@@ -147,40 +147,42 @@ static inline double tf_expm1_double(double x) {
   return __builtin_fabs(x) < 0x1p-54 ? x : y; // halves of subnormal numbers are rounded
 }
 
-// cosh(x) and, in *odd, sinh(x), for x from -90 to 90, by arithmetic of doubles: off by 2^-34.
-static inline double tf_cosh_and_sinh_float(float x, double *odd) {
-  double t = __builtin_fma(x, 0x1.71547652b82fep+0, 0x1.80000000003fep+52); // n + 1022 in its low bits
-  double r = __builtin_fma(t - 0x1.80000000003fep+52, -0x1.62e42fefa39efp-1, x);
-  double z = r * r;
-  double c = 0x1.6d97eb9a743d7p-10;
-  c = __builtin_fma(c, z, 0x1.55547e599f275p-5);
-  c = __builtin_fma(c, z, 0x1.000000442a9a2p-1);
-  double s = 0x1.a170421c23302p-13;
-  s = __builtin_fma(s, z, 0x1.1110b19013857p-7);
-  s = __builtin_fma(s, z, 0x1.555555739d04bp-3);
-  c = c * z;                      // cosh(r) - 1
-  s = __builtin_fma(s, z * r, r); // sinh(r)
-  uint64_t bits = tf_bits_double(t) << 52;
-  double up = tf_from_bits_double(bits);                         // 2^n / 2
-  double down = tf_from_bits_double(0x7fc0000000000000u - bits); // 2^-n / 2
-  *odd = __builtin_fma(up - down, c, up - down) + (up + down) * s;
-  return __builtin_fma(up + down, c, up + down) + (up - down) * s;
+// cosh(x) / 2 and, in *odd, sinh(x) / 2, for x from 0 to 89.5. The polynomials are off by 2^-33.
+static inline float tf_cosh_and_sinh_float(float x, float *odd) {
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8000fap+23f); // n + 125 in its low bits
+  float n = t - 0x1.8000fap+23f;
+  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+  float z = r * r;
+  float c = __builtin_fmaf(0x1.6d4f28p-10f, z, 0x1.5554e6p-5f);
+  c = __builtin_fmaf(c, z, 0.5f) * z; // cosh(r) - 1
+  float s = __builtin_fmaf(0x1.a2e2f6p-13f, z, 0x1.110fbep-7f);
+  s = __builtin_fmaf(s, z, 0x1.555556p-3f) * (z * r); // sinh(r) - r
+  uint32_t bits = tf_bits_float(t) << 23;
+  float up = tf_from_bits_float(bits);                           // 2^n / 4
+  float down = tf_from_bits_float(0x7f000000u - bits) * 0.0625f; // 2^-n / 4
+  float even = up + down, difference = up - down;
+  float first = __builtin_fmaf(even, r, difference);
+  float first_low = __builtin_fmaf(even, r, difference - first);
+  *odd = first + __builtin_fmaf(difference, c, __builtin_fmaf(even, s, first_low));
+  first = __builtin_fmaf(difference, r, even);
+  first_low = __builtin_fmaf(difference, r, (up - first) + down);
+  return first + __builtin_fmaf(even, c, __builtin_fmaf(difference, s, first_low));
 }
 
-// The hyperbolic sine of x.
+// The hyperbolic sine of x; x where that is nearest.
 static inline float tf_sinh_float(float x) {
-  double sinh;
-  tf_cosh_and_sinh_float(x, &sinh);
-  float size = (float)__builtin_fabs(sinh);
-  size = __builtin_fabsf(x) > 90.0f ? __builtin_inff() : size;
-  return __builtin_copysignf(size, x);
+  float half, size = __builtin_fabsf(x);
+  tf_cosh_and_sinh_float(size, &half);
+  float y = size > 89.5f ? __builtin_inff() : half + half;
+  y = size < 0x1p-12f ? size : y; // halves of subnormal numbers are rounded
+  return __builtin_copysignf(y, x);
 }
 
 // The hyperbolic cosine of x.
 static inline float tf_cosh_float(float x) {
-  double sinh;
-  float y = (float)tf_cosh_and_sinh_float(x, &sinh);
-  return __builtin_fabsf(x) > 90.0f ? __builtin_inff() : y;
+  float half_sinh, size = __builtin_fabsf(x);
+  float half = tf_cosh_and_sinh_float(size, &half_sinh);
+  return size > 89.5f ? __builtin_inff() : half + half;
 }
 
 // cosh(x) / 2 and, in *odd, sinh(x) / 2, for x from 0 to 710.5. The polynomials are off by 2^-65.
@@ -250,12 +252,7 @@ static inline float tf_tanh_float(float x) {
   float t = __builtin_fmaf(size, 0x1.715476p+1f, 0x1.8000fep+23f); // n + 127 in its low bits
   float n = t - 0x1.8000fep+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, size + size));
-  float q = 0x1.6a5166p-10f;
-  q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
-  q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
-  q = __builtin_fmaf(q, r, 0x1.555494p-3f);
-  q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
-  float power = (__builtin_fmaf(r * r, q, r) + 1.0f) * tf_from_bits_float(tf_bits_float(t) << 23);
+  float power = (tf_exp_core_float(r) + 1.0f) * tf_from_bits_float(tf_bits_float(t) << 23);
   float y = size < 0.85f ? __builtin_fmaf(size * z, p, size) : 1.0f - 2.0f / (power + 1.0f);
   return __builtin_copysignf(size > 10.0f ? 1.0f : y, x);
 }

@@ -13,36 +13,36 @@ static inline float tf_log_fraction_float(uint32_t bits) {
   return tf_from_bits_float((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
 }
 
-// log(1 + f) - f, for a fraction. The polynomial is off by 2^-26.
-static inline float tf_log_rest_float(float f) {
-  float q = -0x1.3935a2p-4f;
-  q = __builtin_fmaf(q, f, 0x1.05a926p-3f);
-  q = __builtin_fmaf(q, f, -0x1.0d9686p-3f);
-  q = __builtin_fmaf(q, f, 0x1.22d528p-3f);
-  q = __builtin_fmaf(q, f, -0x1.5470f8p-3f);
-  q = __builtin_fmaf(q, f, 0x1.99a03ep-3f);
-  q = __builtin_fmaf(q, f, -0x1.00022cp-2f);
-  q = __builtin_fmaf(q, f, 0x1.555554p-2f);
-  float square = f * f;
-  return __builtin_fmaf(square * f, q, -0.5f * square);
+// (log(1 + f) - f) / f^2, for a fraction and its square. The polynomial is off by 2^-26 of the logarithm.
+static inline float tf_log_quotient_float(float f, float square) {
+  float even = 0x1.05a926p-3f, odd = -0x1.3935a2p-4f;
+  even = __builtin_fmaf(even, square, 0x1.22d528p-3f);
+  odd = __builtin_fmaf(odd, square, -0x1.0d9686p-3f);
+  even = __builtin_fmaf(even, square, 0x1.99a03ep-3f);
+  odd = __builtin_fmaf(odd, square, -0x1.5470f8p-3f);
+  even = __builtin_fmaf(even, square, 0x1.555554p-2f);
+  odd = __builtin_fmaf(odd, square, -0x1.00022cp-2f);
+  return __builtin_fmaf(f, __builtin_fmaf(odd, f, even), -0.5f);
 }
 
-// What a logarithm of x is, given what it is where x is positive and finite.
+// What a logarithm of x is, given what it is where x is positive and finite: by its sign bit, a negative x
+// makes every bit 1, which is a NaN.
 static inline float tf_log_of_float(float x, float y) {
-  y = x >= 0 ? y : __builtin_nanf("");
-  y = x == 0 ? -__builtin_inff() : y;
-  return x == __builtin_inff() ? x : y;
+  int32_t bits = (int32_t)tf_bits_float(x);
+  uint32_t y_bits = tf_bits_float(bits < 0x7f800000 ? y : x); // infinity, NaN
+  y = tf_from_bits_float(y_bits | (uint32_t)(bits >> 31));
+  return x == 0.0f ? -__builtin_inff() : y;
 }
 
 // log(x).
 static inline float tf_log_float(float x) {
   uint32_t bits = tf_log_bits_float(x);
   float e = (float)((int32_t)bits >> 23);
-  float f = tf_log_fraction_float(bits);
+  float f = tf_log_fraction_float(bits), square = f * f;
   float whole = e * 0x1.62e4p-1f; // exact
   float y = whole + f;
-  float y_low = (whole - y) + f;
-  y = y + (__builtin_fmaf(e, 0x1.7f7d1cp-20f, tf_log_rest_float(f)) + y_low);
+  float y_low = __builtin_fmaf(e, 0x1.7f7d1cp-20f, (whole - y) + f);
+  y = y + __builtin_fmaf(square, tf_log_quotient_float(f, square), y_low);
   return tf_log_of_float(x, y);
 }
 
@@ -50,12 +50,10 @@ static inline float tf_log_float(float x) {
 static inline float tf_log2_float(float x) {
   uint32_t bits = tf_log_bits_float(x);
   float e = (float)((int32_t)bits >> 23);
-  float f = tf_log_fraction_float(bits);
-  float part = f * 0x1.715476p+0f;
-  float part_low = __builtin_fmaf(f, 0x1.4ae0cp-26f, __builtin_fmaf(f, 0x1.715476p+0f, -part));
-  float y = e + part;
-  float y_low = (e - y) + part;
-  y = y + (__builtin_fmaf(tf_log_rest_float(f), 0x1.715476p+0f, part_low) + y_low);
+  float f = tf_log_fraction_float(bits), square = f * f;
+  float y = __builtin_fmaf(f, 0x1.715476p+0f, e);
+  float y_low = __builtin_fmaf(f, 0x1.4ae0cp-26f, __builtin_fmaf(f, 0x1.715476p+0f, e - y));
+  y = y + __builtin_fmaf(square * 0x1.715476p+0f, tf_log_quotient_float(f, square), y_low);
   return tf_log_of_float(x, y);
 }
 
@@ -63,14 +61,30 @@ static inline float tf_log2_float(float x) {
 static inline float tf_log10_float(float x) {
   uint32_t bits = tf_log_bits_float(x);
   float e = (float)((int32_t)bits >> 23);
-  float f = tf_log_fraction_float(bits);
-  float part = f * 0x1.bcb7b2p-2f;
-  float part_low = __builtin_fmaf(f, -0x1.5b235ep-27f, __builtin_fmaf(f, 0x1.bcb7b2p-2f, -part));
+  float f = tf_log_fraction_float(bits), square = f * f;
   float whole = e * 0x1.344p-2f; // exact
-  float y = whole + part;
-  float y_low = __builtin_fmaf(e, 0x1.3509f8p-18f, (whole - y) + part);
-  y = y + (__builtin_fmaf(tf_log_rest_float(f), 0x1.bcb7b2p-2f, part_low) + y_low);
+  float y = __builtin_fmaf(f, 0x1.bcb7b2p-2f, whole);
+  float y_low = __builtin_fmaf(e, 0x1.3509f8p-18f, __builtin_fmaf(f, 0x1.bcb7b2p-2f, whole - y));
+  y_low = __builtin_fmaf(f, -0x1.5b235ep-27f, y_low);
+  y = y + __builtin_fmaf(square * 0x1.bcb7b2p-2f, tf_log_quotient_float(f, square), y_low);
   return tf_log_of_float(x, y);
+}
+
+// log(1 + x): the logarithm of 1 + f = 2^-e (1 + x), and f_low / (1 + f) for what rounding took from f.
+static inline float tf_log1p_float(float x) {
+  float larger = x > 1.0f ? x : 1.0f, smaller = x > 1.0f ? 1.0f : x;
+  float sum = larger + smaller;
+  float low = smaller - (sum - larger);
+  uint32_t bits = tf_bits_float(sum) - 0x3f3504f3u;
+  float e = (float)((int32_t)bits >> 23);
+  float f = tf_log_fraction_float(bits), square = f * f;
+  float f_low = low * tf_from_bits_float(0x40000000u - (bits & 0xff800000u)) * 0.5f;
+  f_low = __builtin_fmaf(f_low, square - f, f_low);
+  float whole = e * 0x1.62e4p-1f; // exact
+  float y = whole + f;
+  float y_low = __builtin_fmaf(e, 0x1.7f7d1cp-20f, (whole - y) + f) + f_low;
+  y = y + __builtin_fmaf(square, tf_log_quotient_float(f, square), y_low);
+  return __builtin_copysignf(tf_log_of_float(sum, y), x);
 }
 
 // x of a logarithm, as 2^e (1 + f), for normal x: the bits of x, moved by those of sqrt(1/2) such that
@@ -174,14 +188,6 @@ static inline double tf_log_for_float(double x) {
   q = __builtin_fma(q, f, 0x1.55555594e102p-2);
   q = __builtin_fma(q, f, -0x1.0000002c506c4p-1);
   return __builtin_fma(tf_log_exponent_double(bits), 0x1.62e42fefa39efp-1, __builtin_fma(f * f, q, f));
-}
-
-// log(1 + x).
-static inline float tf_log1p_float(float x) {
-  float y = (float)tf_log_for_float(1.0 + x);
-  y = __builtin_fabsf(x) < 0x1p-13f ? __builtin_fmaf(-0.5f * x, x, x) : y;
-  y = tf_log_of_float(1.0f + x, y);
-  return x == 0.0f ? x : y;
 }
 
 // The inverse of the hyperbolic sine.

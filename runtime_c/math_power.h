@@ -1,52 +1,61 @@
 // Powers: x^y = 2^(y log2|x|) or e^(y log|x|), with a sign.
 
-// x^y, given |x|^y where neither x is -1 or 1 nor y is 0.
+// x^y, given |x|^y where neither x is -1 or 1 nor y is 0. From 2^24 on, every y is even.
 static inline float tf_pow_of_float(float x, float y, float power) {
   float size = __builtin_fabsf(x);
-  float half = 0.5f * y;
+  float size_y = __builtin_fabsf(y);
+  uint32_t bits_y = tf_bits_float(size_y); // in the order of the values
+  int32_t n = (int32_t)tf_from_bits_float(bits_y < 0x4b800000u ? bits_y : 0x4b800000u);
+  bool8_t fraction = ((float)n != size_y) & (bits_y - 0x4b800000u > 0x34000000u); // or NaN
   power = ((size == 1.0f) | (y == 0.0f)) ? 1.0f : power;
-  power = ((x < 0.0f) & (__builtin_floorf(y) != y) & (size < __builtin_inff())) ? __builtin_nanf("") : power;
-  float sign = ((__builtin_floorf(half) != half) & (__builtin_floorf(y) == y)) ? x : 0.0f; // of odd powers
-  return tf_from_bits_float(tf_bits_float(power) ^ (tf_bits_float(sign) & 0x80000000u));
+  power = ((x < 0.0f) & (size < __builtin_inff()) & fraction) ? __builtin_nanf("") : power;
+  uint32_t odd = (float)n == size_y ? (uint32_t)n << 31 : 0;
+  return tf_from_bits_float(tf_bits_float(power) ^ (tf_bits_float(x) & odd));
 }
 
-// x^y = 2^(y log2|x|) by arithmetic of doubles, and a sign. The polynomials are off by 2^-35.8 and 2^-32.
+// log2(x) with its low part, for x >= 0: for x = 2^e m, that is e + s (2 / log(2) + s^2 (...)) with
+// s = (m - 1) / (m + 1), where all but the last addend in the dots have low parts. Off by 2^-31.
+static inline float tf_log2_with_low_float(float x, float *low) {
+  uint32_t bits = tf_log_bits_float(x);
+  float e = (float)((int32_t)bits >> 23);
+  float m = tf_from_bits_float((bits & 0x7fffffu) + 0x3f3504f3u);
+  float f = m - 1.0f; // exact
+  float d = m + 1.0f;
+  float d_low = m - (d - 1.0f);
+  float s = f / d;
+  float z = s * s;
+  float half = __builtin_fmaf(-0.5f, s, 0.5f); // about 1 / d; the slope of the logarithm is 1 / (1 - z)
+  float s_low = __builtin_fmaf(-s, d_low, __builtin_fmaf(-s, d, f)) * __builtin_fmaf(half, z, half);
+  float q = __builtin_fmaf(0x1.50dbbep-2f, z, 0x1.a62766p-2f); // minimax, relative error 2^-27
+  q = __builtin_fmaf(q, z * z, __builtin_fmaf(0x1.27766ep-1f, z, 0x1.ec709ep-1f));
+  float zq = z * q;
+  float zq_low = __builtin_fmaf(__builtin_fmaf(s, s, -z), q, __builtin_fmaf(z, q, -zq));
+  float slope = 0x1.715476p+1f + zq;
+  float slope_low = ((0x1.715476p+1f - slope) + zq) + (zq_low + 0x1.4ae0c0p-25f);
+  float part = s * slope;
+  float part_low = __builtin_fmaf(s, slope_low, __builtin_fmaf(s, slope, -part));
+  part_low = __builtin_fmaf(s_low, 0x1.715476p+1f, part_low);
+  float y = e + part;
+  *low = (e - y) + part + part_low;
+  y = x < __builtin_inff() ? y : x; // infinity, NaN
+  return x == 0.0f ? -__builtin_inff() : y;
+}
+
+// x^y = 2^(y log2|x|), the product with its low part, and a sign.
 static inline float tf_pow_float(float x, float y) {
-  double size = __builtin_fabsf(x);
-  uint64_t bits = tf_log_bits_double(size);
-  double f = tf_log_fraction_double(bits);
-  double square = f * f;
-  double p = 0x1.3ce9de2b6af5cp-4;
-  double p_odd = -0x1.248bf78405dcep-3;
-  p = __builtin_fma(p, square, 0x1.287380d9c18ccp-3);
-  p_odd = __builtin_fma(p_odd, square, -0x1.252ecfcb95e3ep-3);
-  p = __builtin_fma(p, square, 0x1.4528c213a5792p-3);
-  p_odd = __builtin_fma(p_odd, square, -0x1.714172ccc91adp-3);
-  p = __builtin_fma(p, square, 0x1.a63f4a9f804a2p-3);
-  p_odd = __builtin_fma(p_odd, square, -0x1.ec72b5cae8c6fp-3);
-  p = __builtin_fma(p, square, 0x1.277651e528e62p-2);
-  p_odd = __builtin_fma(p_odd, square, -0x1.71547096a0788p-2);
-  p = __builtin_fma(p, square, 0x1.ec709ebbcee8ap-2);
-  p_odd = __builtin_fma(p_odd, square, -0x1.715476565e26p-1);
-  p = __builtin_fma(p, square, 0x1.71547652a1e3bp+0);
-  p = __builtin_fma(p_odd, f, p);
-  double logarithm = __builtin_fma(f, p, tf_log_exponent_double(bits));
-  logarithm = size < __builtin_inf() ? logarithm : size; // infinity, NaN
-  logarithm = size == 0.0 ? -__builtin_inf() : logarithm;
-  double w = y * logarithm;
-  double t = w + 0x1.80000000003ffp+52; // n + 1023 in its low bits
-  double r = w - (t - 0x1.80000000003ffp+52);
-  double q = 0x1.c049e106e1a66p-17;
-  q = __builtin_fma(q, r, 0x1.44402b6a7db8fp-13);
-  q = __builtin_fma(q, r, 0x1.5dc06b67124dfp-10);
-  q = __builtin_fma(q, r, 0x1.3b2a1b6177fbep-7);
-  q = __builtin_fma(q, r, 0x1.c6b054e80dd0ep-5);
-  q = __builtin_fma(q, r, 0x1.ebfbe045de753p-3);
-  q = __builtin_fma(q, r, 0x1.62e4300bc581dp-1);
-  q = __builtin_fma(q, r, 1.0);
-  float power = (float)(q * tf_from_bits_double(tf_bits_double(t) << 52));
-  power = w > 129.0 ? __builtin_inff() : power;
-  power = w < -151.0 ? 0.0f : power;
+  float low;
+  float logarithm = tf_log2_with_low_float(__builtin_fabsf(x), &low);
+  float w = y * logarithm;
+  float w_low = __builtin_fmaf(y, low, __builtin_fmaf(y, logarithm, -w));
+  float t = w + 0x1.8001fcp+23f; // n + 254 in its low bits
+  float r = (w - (t - 0x1.8001fcp+23f)) + w_low;
+  float square = r * r;
+  float q = __builtin_fmaf(0x1.4ba6acp-13f, r, 0x1.5fb964p-10f); // minimax, off by 2^-27.3
+  q = __builtin_fmaf(q, square, __builtin_fmaf(0x1.3b21bcp-7f, r, 0x1.c6ada6p-5f));
+  q = __builtin_fmaf(q, square, __builtin_fmaf(0x1.ebfbe6p-3f, r, 0x1.62e432p-1f));
+  float power = tf_scaled_float(__builtin_fmaf(q, r, 1.0f), tf_bits_float(t) - 0x4b400000u);
+  power = w > 129.0f ? __builtin_inff() : power;
+  power = w < -151.0f ? 0.0f : power;
   return tf_pow_of_float(x, y, power);
 }
 

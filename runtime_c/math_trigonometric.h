@@ -9,49 +9,56 @@
 // The high and the low part of c with x * c = 2^8 x / pi modulo 2^9, exactly enough for every float x.
 // Where x = m * 2^e with an integer m, c is 2^(8 - e) times (2^e / pi modulo 2): of the digits of 1 / pi,
 // those that a huge x would turn into multiples of 2 are left out. (Payne and Hanek, Radian reduction
-// for trigonometric functions, 1983.) One c serves 26 or 27 exponents. The factor 2^8 keeps what is left of
-// tiny x above most subnormal floats.
+// for trigonometric functions, 1983.) One c serves 26 or 27 exponents, and the low part of the first and
+// of the second one is the high part of the third and of the fourth. The factor 2^8 keeps what is left of
+// tiny x above most subnormal floats. In another order gcc 12 compares twice as often.
 static inline void tf_over_pi_float(float x, double *high, double *low) {
-  double size = __builtin_fabs((double)x);
-  double c = size < 0x1p49 ? 0x1.45f306dc9c882p+6 : 0x1.b9391054a7f0ap-19;
-  double d = size < 0x1p49 ? 0x1.4a7f09d5f47d5p-47 : -0x1.505c1596447e5p-74;
-  c = size < 0x1p76 ? c : -0x1.5ac07b1505c16p-46;
-  d = size < 0x1p76 ? d : 0x1.a6ee06db14acdp-100;
-  *high = size < 0x1p102 ? c : -0x1.505c1596447e5p-74;
-  *low = size < 0x1p102 ? d : 0x1.b14acc9e21c82p-128;
+  float size = __builtin_fabsf(x);
+  float limit = size < 0x1p75f ? 0x1p47f : 0x1p102f;
+  double second = size < limit ? 0x1.529fc2757d1f5p-45 : -0x1.505c1596447e5p-74;
+  double third = size < limit ? 0x1.a6ee06db14acdp-100 : 0x1.b14acc9e21c82p-128;
+  double first = size < limit ? 0x1.45f306dc9c880p+6 : -0x1.236377d5ac07bp-18;
+  *high = size < 0x1p75f ? first : second;
+  *low = size < 0x1p75f ? second : third;
 }
 
-// sin(pi f / 2^8) for |f| / 2^8 <= 0.526, negated if `odd` is odd. At 0 and at 1/2, the product with 2.25
-// is the larger one of the two that are added, and is not rounded.
-static inline float tf_sin_half_turns_float(double f, uint64_t odd) {
-  float g = (float)tf_from_bits_double(tf_bits_double(f) ^ odd << 63), z = g * g;
-  float q = -0x1.cc2010p-95f; // minimax, relative error 2^-26.7
-  q = __builtin_fmaf(q, z, 0x1.6476d0p-76f);
-  q = __builtin_fmaf(q, z, -0x1.337448p-57f);
-  q = __builtin_fmaf(q, z, 0x1.466ff4p-39f);
-  q = __builtin_fmaf(q, z, -0x1.4abbe2p-22f);
+// x = (f / 2^8 + n) pi with an integer n, |f| / 2^8 <= 0.526: returns f, and puts n modulo 2 as a sign bit.
+static inline double tf_half_turns_float(float x, uint32_t *sign) {
+  double high, low;
+  tf_over_pi_float(x, &high, &low);
+  double shifted = __builtin_fma(x, high, 0x1.8p60); // the last bit is that of n
+  double n = shifted - 0x1.8p60;
+  *sign = (uint32_t)tf_bits_double(shifted) << 31;
+  return __builtin_fma(x, low, __builtin_fma(x, high, -n));
+}
+
+// sin(x) = sin(pi f / 2^8), with a sign. At 0 and at 1/2, the product with 2.25 is the larger one of the
+// two that are added, and is not rounded.
+static inline float tf_sin_float(float x) {
+  uint32_t sign;
+  float g = (float)tf_half_turns_float(x, &sign), z = g * g;
+  float q = 0x1.3d3b02p-76f; // minimax, relative error 2^-26.3
+  q = __builtin_fmaf(q, z, -0x1.324bcap-57f);
+  q = __builtin_fmaf(q, z, 0x1.466904p-39f);
+  q = __builtin_fmaf(q, z, -0x1.4abbc8p-22f);
   q = __builtin_fmaf(q, z, 0x1.c87ed6p-9f);
+  g = tf_from_bits_float(tf_bits_float(g) ^ sign);
   return __builtin_fmaf(g, 0x1.2p-7f, g * q);
 }
 
-// sin(x).
-static inline float tf_sin_float(float x) {
-  double high, low;
-  tf_over_pi_float(x, &high, &low);
-  double shifted = __builtin_fma(x, high, 0x1.8p60); // the last bit is that of the nearest integer n
-  double n = shifted - 0x1.8p60;
-  double f = __builtin_fma(x, low, __builtin_fma(x, high, -n));
-  return tf_sin_half_turns_float(f, tf_bits_double(shifted));
-}
-
-// cos(x): n half turns and f, whose cosine is the sine of the rest of a quarter turn.
+// cos(x) = cos(pi f / 2^8), with a sign: v / 2^16 = 1/4 - (f / 2^8)^2 has its zeros, and what it is to be
+// multiplied by is a polynomial of v.
 static inline float tf_cos_float(float x) {
-  double high, low;
-  tf_over_pi_float(x, &high, &low);
-  double shifted = __builtin_fma(x, high, 0x1.8p60);
-  double n = shifted - 0x1.8p60;
-  double f = __builtin_fma(x, low, __builtin_fma(x, high, -n));
-  return tf_sin_half_turns_float(0x1p7 - __builtin_fabs(f), tf_bits_double(shifted));
+  uint32_t sign;
+  double f = tf_half_turns_float(x, &sign);
+  float v = (float)__builtin_fma(-f, f, 0x1p14);
+  float q = 0x1.96b1c2p-86f; // minimax, relative error 2^-26.5
+  q = __builtin_fmaf(q, v, 0x1.a26f24p-67f);
+  q = __builtin_fmaf(q, v, 0x1.1d92c6p-48f);
+  q = __builtin_fmaf(q, v, 0x1.921fb0p-31f);
+  q = __builtin_fmaf(q, v, -0x1.b7812cp-17f);
+  v = tf_from_bits_float(tf_bits_float(v) ^ sign);
+  return __builtin_fmaf(v, 0x1p-14f, v * q);
 }
 
 // 1 / x for float functions, off by 2^-38: a difference of bits is within 6 %, which two steps of third

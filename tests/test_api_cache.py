@@ -179,7 +179,7 @@ def test_importing_tinyfuse_imports_little():
     script = """
 import sys, tinyfuse
 heavy = ("cffi", "_cffi_backend", "pycparser", "hypothesis", "subprocess", "tinyfuse.trace",
-         "tinyfuse.runtime", "tinyfuse.compilation", "tinyfuse.testing")
+         "tinyfuse.runtime", "tinyfuse.compilation", "tinyfuse.inspect", "tinyfuse.testing")
 print([name for name in heavy if name in sys.modules])
 tinyfuse.testing
 tinyfuse.Lowered

@@ -112,7 +112,7 @@ def test_a_cache_that_is_read_only_is_read(
         "access",
         lambda where, mode: access(where, mode) and not (where == directory and mode & os.W_OK),
     )
-    cache._tell_once.cache_clear()
+    cache.tell_once.cache_clear()
     assert build(answering(5), "answer") == path
     assert caplog.messages == []
     other = build(answering(6), "answer")

@@ -17,7 +17,7 @@ from tinyfuse.loops.printer import loops_text
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE, REFERENCE_AVX2, Machine
 from tinyfuse.schedule.planner import default_schedule
-from tinyfuse.schedule.printer import schedule_text
+from tinyfuse.schedule.text import schedule_text
 from tinyfuse.stage.printer import stages_text
 from tinyfuse.testing import Case
 

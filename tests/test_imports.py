@@ -12,9 +12,11 @@ import tinyfuse
 
 ROOT = Path(tinyfuse.__file__).parent
 LEVELS = (
-    *("config", "errors", "records", "dispatch", "dtypes", "memory", "tree", "machine", "source"),
-    *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime"),
-    *("parameters", "signature", "effects", "executable", "direct", "python_call", "direct_call"),
+    *("config", "errors", "records", "dispatch", "dtypes", "memory", "tree", "cache_directory"),
+    *("constants", "machine", "source"),
+    *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime", "calibration"),
+    *("naming", "parameters", "signature", "effects", "finite_check", "executable"),
+    *("direct", "python_call", "direct_call"),
     *("compilation", "bound", "by_value", "pickling", "jitted", "api"),
     *("inspect", "testing", "__init__"),
 )

@@ -24,7 +24,8 @@ from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.records import replace
 from tinyfuse.runtime.toolchain import find_compiler
-from tinyfuse.schedule.schedule import Schedule, StagePlan
+from tinyfuse.schedule.places import StagePlan
+from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.interpreter import interpret_stages
 from tinyfuse.stage.ir import Order
 from tinyfuse.testing import (

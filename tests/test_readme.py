@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import tinyfuse
 from tinyfuse.compilation import Lowered
 from tinyfuse.machine import REFERENCE
 
@@ -56,6 +57,10 @@ def test_c_is_what_is_emitted(lowered: Lowered, request: pytest.FixtureRequest):
 
 def test_graph_is_what_is_traced(lowered: Lowered, request: pytest.FixtureRequest):
     require_block("text", lowered.as_text("graph") + "\n", request)
+
+
+def test_report_is_what_explain_says(lowered: Lowered, request: pytest.FixtureRequest):
+    require_block("plaintext", str(tinyfuse.explain(lowered)), request)
 
 
 def test_commands_are_in_the_makefile():

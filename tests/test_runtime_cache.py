@@ -6,12 +6,14 @@ import logging
 import os
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.runtime_programs import answering, run_python
+from tinyfuse.cache_directory import sha256, usual_directory
 from tinyfuse.errors import CacheError, CompilationError
 from tinyfuse.runtime import cache
 from tinyfuse.runtime.build import build, cache_key, without_comments
@@ -119,7 +121,7 @@ def test_a_damaged_library_is_compiled_anew(damage: str, caplog: pytest.LogCaptu
     with caplog.at_level(logging.WARNING, "tinyfuse.cache"):
         assert answer(answering(3)) == 3
     assert caplog.messages == [f"{path} does not match its checksum and is compiled anew"]
-    assert cache.sha256(path.read_bytes()) == path.with_suffix(".sha256").read_text()
+    assert sha256(path.read_bytes()) == path.with_suffix(".sha256").read_text()
     assert counts() == (0, 2)
 
 
@@ -169,8 +171,8 @@ def test_settings_of_the_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert cache.directory().stat().st_mode & 0o777 == 0o700
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert cache.directory() == tmp_path / "home" / ".cache" / "tinyfuse"
-    monkeypatch.setattr(cache.sys, "platform", "darwin")
-    assert cache.usual_directory() == tmp_path / "home" / "Library" / "Caches" / "tinyfuse"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert usual_directory() == tmp_path / "home" / "Library" / "Caches" / "tinyfuse"
 
 
 def test_a_directory_of_another_user_is_refused(monkeypatch: pytest.MonkeyPatch, directory: Path):

@@ -13,9 +13,10 @@ from tinyfuse.loops.ir import For, LoopKind, walk_statements
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
+from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
-from tinyfuse.schedule.printer import schedule_text
-from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.text import schedule_text
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -126,7 +127,7 @@ def refused(
     stages = stages_of(program)
     with pytest.raises(ScheduleError) as caught:
         directive(Schedule(stages), stages)
-    assert str(caught.value) == message
+    assert str(caught.value).split("\n")[0] == message
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def refused(
         (
             lambda s, p: s.compute_at(named(p, "e"), named(p, "out"), None),
             softmax,
-            "compute_at(e, out): e is read by sum_lanes, out",
+            "compute_at(e): e is stored at out, but sum_lanes reads it elsewhere",
         ),
         (
             lambda s, p: s.parallel(p.stages[0], p.stages[0].reduce_axes[0]),
@@ -236,7 +237,7 @@ def test_inlining_a_stage_that_holds_another_is_refused() -> None:
     stages = build_stages(build.graph(build.op("add", b, b)))
     first, second = named(stages, "a"), named(stages, "b")
     schedule = Schedule(stages).compute_at(first, second, second.axes[0])
-    message = r"inline\(b\): a is computed at b, which is not its only reader any more"
+    message = r"inline\(b\): a is computed at b, which has no loops any more"
     with pytest.raises(ScheduleError, match=message):
         schedule.inline(second)
 
@@ -244,7 +245,7 @@ def test_inlining_a_stage_that_holds_another_is_refused() -> None:
 def test_decisions_say_what_happened_and_why() -> None:
     _, decisions = default_schedule(stages_of(product), REFERENCE)
     assert [str(decision) for decision in decisions] == [
-        "matmul -> add: store, it is a reduction",
+        "matmul -> add: compute_at, one kernel computes it and out, step by step of i",
         "add -> out: inline, out takes each element as it is computed",
         "out -> the caller: store, it is an output",
     ]
@@ -268,7 +269,7 @@ def test_what_ranks_stand_for_is_computed_with_them() -> None:
     _, decisions = default_schedule(stages, REFERENCE)
     assert [str(decision) for decision in decisions] == [
         "out_rank -> out: compute_at, out takes each value as it is computed",
-        "out -> the caller: store, it is an output",
+        "out -> the caller: compute_with, one kernel computes it and out_1, step by step of i",
         "out_1_min_rank -> out_1_min: compute_at, out_1 takes each value as it is computed",
         "out_1_min -> out_1: inline, out_1 takes each element as it is computed",
         "out_1 -> the caller: store, it is an output",

@@ -29,16 +29,19 @@ from tinyfuse.errors import (
 )
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Graph
+from tinyfuse.graph.scalar_ops import cost
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.loops.ir import Buffer, Kernel, Loops, Row, Scope, SortRow, walk_statements
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
+from tinyfuse.schedule.cost import additions
+from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
-from tinyfuse.schedule.printer import schedule_text
-from tinyfuse.schedule.schedule import Loop, Schedule
-from tinyfuse.stage.analysis import Kind, comparisons, flops, kind
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.text import schedule_text
+from tinyfuse.stage.analysis import Kind, comparisons, kind
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Sort, Stage, Stages
 from tinyfuse.stage.printer import stages_text
@@ -326,7 +329,7 @@ def test_stages_sort_their_rows() -> None:
         "  return rows, order"
     )
     assert kind(stages.stages[1]) is Kind.OPAQUE
-    assert flops(stages.stages[1]) == 35 * comparisons(7) == 35 * 3
+    assert additions(stages.stages[1]) == 35 * comparisons(7) * cost("sort") == 35 * 3 * 5
 
 
 X = Stage("x", (Axis("i", 8),), FLOAT32)
@@ -372,7 +375,7 @@ def rows_of(shape: tuple[int, ...], primitive: Any = p.sort) -> Stages:
     ],
 )
 def test_threads_share_rows(shape: tuple[int, ...], loops: str) -> None:
-    schedule, decisions = default_schedule(rows_of(shape), REFERENCE)
+    schedule, decisions = default_schedule(rows_of(shape), REFERENCE, stored=("rows",))
     assert f"  rows: root; {loops}\n" in schedule_text(schedule)
     assert str(decisions[0]) == "rows -> out: store, its rows are sorted as a whole"
 
@@ -413,7 +416,7 @@ def test_what_would_cut_a_row_is_refused() -> None:
     long_row = rows_of((90000,))
     with pytest.raises(ScheduleError, match="innermost ones, and no threads share them"):
         Schedule(long_row).parallel(long_row.stages[0], long_row.stages[0].axes[0])
-    with pytest.raises(ScheduleError, match="more than the 262144 that fit a thread's stack"):
+    with pytest.raises(ScheduleError, match="more than the 524288 that fit a thread's stack"):
         lower(Schedule(long_row).compute_at(*long_row.stages, None), REFERENCE)
 
 
@@ -421,7 +424,8 @@ def test_what_would_cut_a_row_is_refused() -> None:
 
 
 def fused(stages: Stages) -> Loops:
-    loops = lower(default_schedule(stages, REFERENCE)[0], REFERENCE)
+    schedule, _ = default_schedule(stages, REFERENCE, stored=("rows",))
+    loops = lower(schedule, REFERENCE)
     verify_loops(loops)
     return loops
 

@@ -1,4 +1,4 @@
-"""Kinds, work and readers of stages."""
+"""Kinds and readers of stages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.graphs import GraphBuilder, float32
 from tinyfuse.graph.ir import Graph
-from tinyfuse.stage.analysis import Kind, consumers, flops, kind
+from tinyfuse.stage.analysis import Kind, consumers, kind
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stage
 
@@ -61,28 +61,6 @@ KINDS = {
 )
 def test_kinds_come_from_the_index_maps(expected, make):
     assert kind(built(make)) is expected
-
-
-@pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        (lambda g, x, y: g.op("add", x, x), 24),
-        (lambda g, x, y: g.op("exp", x), 24 * 16),
-        (lambda g, x, y: g.cast(x, "int32"), 24),
-        (lambda g, x, y: g.op("exp", g.transpose(x, 1, 0)), 24 * 16),
-        (lambda g, x, y: g.reduce("sum", x, 1), 24),
-        (lambda g, x, y: g.contract("ij,kj->ik", x, x), 4 * 4 * 6 * 2),
-        (lambda g, x, y: g.concat(y, y, axis=0), 12),
-    ],
-)
-def test_flops_count_scalar_operations_by_their_cost(make, expected):
-    assert flops(built(make)) == expected
-
-
-def test_flops_of_a_tree_are_its_inner_nodes():
-    g = GraphBuilder()
-    stages = build_stages(g.graph(g.reduce("sum", g.input("x", 3, 2048), 1))).stages
-    assert [flops(stage) for stage in stages] == [3 * 2048, 3 * 2 * 63, 3]
 
 
 def test_consumers_stand_in_the_order_of_the_program():

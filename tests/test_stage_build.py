@@ -171,15 +171,15 @@ def test_long_argmin_looks_into_one_block():
         text(g.graph(g.reduce("argmin", g.input("x", 600, dtype="int32"), 0, name="winner")))
         == """\
 stages best(x: int32[600])
-  winner_min_blocks[b < 3]: int32 = serial minimum over e < 256
-    of x[256 * b + e] where 256 * b + e < 600, from 2147483647
-  winner_min: int32 = serial minimum over b < 3 of winner_min_blocks[b], from 2147483647
-  winner_first: int64 = serial minimum over b < 3
-    of b if winner_min_blocks[b] == winner_min else 3, from 3
-  winner_blocks[b < 3]: int64 = serial over e < 256
-    of (minimum(so_far, 256 * b + e if x[256 * b + e] == winner_min else 600) \
-if 256 * b + e < 600 else so_far) if b == winner_first else so_far, from 600
-  winner: int64 = serial minimum over b < 3 of winner_blocks[b], from 600
+  winner_min_blocks[b < 5]: int32 = serial minimum over e < 128
+    of x[128 * b + e] where 128 * b + e < 600, from 2147483647
+  winner_min: int32 = serial minimum over b < 5 of winner_min_blocks[b], from 2147483647
+  winner_first: int64 = serial minimum over b < 5
+    of b if winner_min_blocks[b] == winner_min else 5, from 5
+  winner_blocks[b < 5]: int64 = serial over e < 128
+    of (minimum(so_far, 128 * b + e if x[128 * b + e] == winner_min else 600) \
+if 128 * b + e < 600 else so_far) if b == winner_first else so_far, from 600
+  winner: int64 = serial minimum over b < 5 of winner_blocks[b], from 600
   return winner"""
     )
 

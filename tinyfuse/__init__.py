@@ -10,8 +10,13 @@ from tinyfuse.errors import TinyfuseError
 
 if TYPE_CHECKING:
     from tinyfuse import errors, testing
+    from tinyfuse.calibration import calibrate
     from tinyfuse.compilation import Compiled, Lowered, Traced
+    from tinyfuse.inspect import explain
+    from tinyfuse.inspect.bisect import bisect
+    from tinyfuse.naming import name
     from tinyfuse.runtime.pool import num_threads, set_num_threads
+    from tinyfuse.schedule.schedule import Schedule
     from tinyfuse.trace.listing import supported_functions
 
 __version__ = "0.1.0"
@@ -19,14 +24,19 @@ __version__ = "0.1.0"
 __all__ = [
     "Compiled",
     "Lowered",
+    "Schedule",
     "ShapeDtypeStruct",
     "TinyfuseError",
     "Traced",
+    "bisect",
     "cache_info",
+    "calibrate",
     "disable_jit",
     "errors",
+    "explain",
     "jit",
     "make_graph",
+    "name",
     "num_threads",
     "set_num_threads",
     "supported_functions",
@@ -37,7 +47,12 @@ __all__ = [
 _LATER = {
     "Compiled": "tinyfuse.compilation",
     "Lowered": "tinyfuse.compilation",
+    "Schedule": "tinyfuse.schedule.schedule",
     "Traced": "tinyfuse.compilation",
+    "bisect": "tinyfuse.inspect.bisect",
+    "calibrate": "tinyfuse.calibration",
+    "explain": "tinyfuse.inspect",
+    "name": "tinyfuse.naming",
     "supported_functions": "tinyfuse.trace.listing",
     "num_threads": "tinyfuse.runtime.pool",
     "set_num_threads": "tinyfuse.runtime.pool",

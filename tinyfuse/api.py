@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from tinyfuse.bound import BoundFunction
 from tinyfuse.dispatch import paused
@@ -54,6 +54,7 @@ def jit(
     fuse: bool = True,
     threads: int | None = None,
     schedule: Callable[[Stages], Schedule] | None = None,
+    check: Literal["nan"] | None = None,
     maxsize: int = MAX_SIZE,
 ) -> JittedFunction: ...
 
@@ -65,6 +66,7 @@ def jit(
     fuse: bool = True,
     threads: int | None = None,
     schedule: Callable[[Stages], Schedule] | None = None,
+    check: Literal["nan"] | None = None,
     maxsize: int = MAX_SIZE,
 ) -> Callable[[Callable[..., Any]], JittedFunction]: ...
 
@@ -77,6 +79,7 @@ def jit(
     fuse: bool = True,
     threads: int | None = None,
     schedule: Callable[[Stages], Schedule] | None = None,
+    check: Literal["nan"] | None = None,
     maxsize: int = MAX_SIZE,
 ) -> Any:
     """Compile a numpy function for the arguments that it is called with; also as a decorator.
@@ -93,11 +96,14 @@ def jit(
         fuse: whether intermediate arrays are left out where that pays. It never changes a bit.
         threads: how many may work on a call; None: as TINYFUSE_NUM_THREADS says, or all cores.
         schedule: makes the schedule of a program from its stages, in place of the planner.
+        check: "nan" first computes each call operation by operation, slowly and unfused, and raises
+            NonFiniteError where one makes a NaN or an infinity that its operands have not.
         maxsize: how many programs are kept in memory; the one used longest ago goes first.
 
     Raises:
         TypeError: function cannot be called.
-        ValueError: static_argnames names no parameter, or maxsize is not positive.
+        ValueError: static_argnames names no parameter, maxsize is not positive, or check is no
+            check.
         ThreadCountError: threads is not a positive whole number.
     """
     if function is None:
@@ -107,6 +113,7 @@ def jit(
             fuse=fuse,
             threads=threads,
             schedule=schedule,
+            check=check,
             maxsize=maxsize,
         )
     if not callable(function):
@@ -114,7 +121,9 @@ def jit(
         raise TypeError(f"jit takes a function, not a {type(function).__name__}{hint}")
     if maxsize < 1:
         raise ValueError(f"maxsize must be positive, not {maxsize}")
-    options = Options(bool(fuse), _checked_threads(threads), schedule)
+    if check not in (None, "nan"):
+        raise ValueError(f"check must be None or 'nan', not {check!r}")
+    options = Options(bool(fuse) and check is None, _checked_threads(threads), schedule, check)
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     return JittedFunction(function, static, options, maxsize)
 

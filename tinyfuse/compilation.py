@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyfuse import config
 from tinyfuse.config import compile_log as log
 from tinyfuse.dtypes import FLOAT64
 from tinyfuse.emit.c import CModule, emit_c
 from tinyfuse.errors import ScheduleError, SignatureMismatchError
-from tinyfuse.executable import Executable, Program, Site, plan_outputs
+from tinyfuse.executable import Executable, Plan, Program, Site, plan_outputs
 from tinyfuse.graph.ir import Atom, Graph
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.graph.verifier import verify_graph
@@ -24,10 +25,11 @@ from tinyfuse.lower.lower import lower
 from tinyfuse.machine import Machine, host
 from tinyfuse.parameters import Function, Options
 from tinyfuse.runtime.library import Entry, loaded
+from tinyfuse.schedule.cost import predicted_seconds
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.planner import default_schedule
-from tinyfuse.schedule.printer import schedule_text
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.text import schedule_text
 from tinyfuse.signature import (
     Call,
     Signature,
@@ -44,9 +46,9 @@ from tinyfuse.stage.printer import stages_text
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.trace import ArgumentSpec, Trace, trace
 
-# A second's worth of simple work on one core, for a rough guess.
-FLOPS = 4e9
-BYTES = 20e9
+if TYPE_CHECKING:
+    from tinyfuse.finite_check import FiniteCheck
+    from tinyfuse.inspect import Profile
 
 
 class Traced:
@@ -100,13 +102,20 @@ class Lowered:
         loops: the loop nests.
     """
 
-    def __init__(self, traced: Traced, options: Options, machine: Machine | None = None) -> None:
+    def __init__(
+        self,
+        traced: Traced,
+        options: Options,
+        machine: Machine | None = None,
+        known: Lowered | None = None,
+    ) -> None:
+        """known: the same program under another schedule, whose stages it shares."""
         start = time.perf_counter()
         self.traced = traced
         self.options = options
-        self.plan = plan_outputs(traced.trace)
+        self.plan: Plan = known.plan if known else plan_outputs(traced.trace)
         self.graph = self.plan.computed
-        self.stages = build_stages(self.graph)
+        self.stages: Stages = known.stages if known else build_stages(self.graph)
         self.machine = machine or host()
         self.schedule, self.decisions = _scheduled(self.stages, options, self.machine)
         self.loops = lower(self.schedule, self.machine)
@@ -136,6 +145,11 @@ class Lowered:
         """For each kernel its arithmetic operations, and the bytes it reads and writes."""
         return {kernel.name: kernel.cost for kernel in self.kernels}
 
+    @property
+    def predicted_seconds(self) -> float:
+        """How long the kernels take on one core, one after the other, by the cost model."""
+        return sum([predicted_seconds(kernel, self.machine) for kernel in self.kernels])
+
     @cached_property
     def module(self) -> CModule:
         """The C, a whole translation unit."""
@@ -152,8 +166,18 @@ class Lowered:
 
     def unfused(self) -> Lowered:
         """The same function with every stage stored: with the same result, bit for bit."""
-        options = self.options._replace(fuse=False, schedule=None)
-        return Lowered(self.traced, options, self.machine)
+        return self._again(fuse=False, schedule=None)
+
+    def with_schedule(self, schedule: Schedule) -> Lowered:
+        """The same function run as a schedule says: with the same result, bit for bit.
+
+        schedule: of `self.stages`: one made from `self.schedule`, or `Schedule.load(path,
+        self.stages)`. Raises ScheduleError where it is of other stages or cannot be lowered.
+        """
+        return self._again(schedule=lambda stages: schedule)
+
+    def _again(self, **changes: Any) -> Lowered:
+        return Lowered(self.traced, self.options._replace(**changes), self.machine, self)
 
     def compile(self) -> Compiled:
         """Build the C, or find it in the disk cache.
@@ -173,8 +197,8 @@ def _scheduled(
         schedule = options.schedule(stages)
         if not isinstance(schedule, Schedule) or schedule.stages is not stages:
             raise ScheduleError(
-                f"schedule= of {stages.name} returned {schedule!r:.60}, which is no schedule of the"
-                " stages it was given: begin with Schedule(stages) or default_schedule(stages, ...)"
+                f"the schedule for {stages.name} is {schedule!r:.60}, which is no schedule of its"
+                " stages: begin with lowered.schedule, or with Schedule(stages) of those it is for"
             )
         return schedule, ()
     return default_schedule(stages, machine, fuse=options.fuse)
@@ -217,18 +241,23 @@ class Compiled:
 
         Raises SignatureMismatchError where the arguments, or captured arrays, are of other types.
         """
+        call, executable = self.prepared(args, kwargs)
+        try:
+            return executable(call.values)
+        except StaleError as stale:
+            raise SignatureMismatchError(
+                f"{self.lowered.traced.name} was compiled for other arrays: {stale}"
+            ) from None
+
+    def prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Executable]:
+        """A call taken apart, and what runs it. Raises SignatureMismatchError."""
         traced = self.lowered.traced
         call = take_apart(traced.parameters, *traced.parameters.bind(args, kwargs))
         executable = self._executables.get(call.key)
         if executable is None or traced.by_value:  # whose values are no part of the key
             self._require(signature_of(traced.parameters, call, traced.by_value))
             executable = self._executables[call.key] = self.executable(call, _ignore)
-        try:
-            return executable(call.values)
-        except StaleError as stale:
-            raise SignatureMismatchError(
-                f"{traced.name} was compiled for other arrays: {stale}"
-            ) from None
+        return call, executable
 
     def _require(self, given: Signature) -> None:
         traced = self.lowered.traced
@@ -252,7 +281,8 @@ class Compiled:
             self._entry,
             lowered.scratch_bytes,
             lowered.options.threads if lowered.loops.shares_work else 1,
-            sum(map(_microseconds, lowered.kernels)),
+            lowered.predicted_seconds * 1e6,
+            _check(lowered),
         )
         site = Site(places, len(call.values), swapped, copied)
         return Executable(program, site, lowered.traced.signature)
@@ -295,6 +325,22 @@ class Compiled:
             0 if self._entry is None else self._entry.path.stat().st_size,
         )
 
+    def profile(self, /, *args: Any, repeat: int = 20, **kwargs: Any) -> Profile:
+        """Run such a call `repeat` times, and tell how long each kernel takes.
+
+        Arrays that the function writes are put back as they were after each run, and also when a
+        run is interrupted. A parameter of the function's called `repeat` goes by position.
+
+        Raises:
+            SignatureMismatchError: the arguments are of other types.
+            ValueError: repeat is not positive.
+            What a call raises, and what building C raises.
+        """
+        # By name: what looks at programs from outside stands after them.
+        inspect = importlib.import_module("tinyfuse.inspect")
+        found: Profile = inspect.profile(self, args, kwargs, repeat)
+        return found
+
     def __repr__(self) -> str:
         traced = self.lowered.traced
         return f"<compiled {traced.name}{traced.signature}, {len(self.kernels)} kernels>"
@@ -308,10 +354,12 @@ def _ignore(name: str) -> None:
     pass
 
 
-def _microseconds(kernel: Kernel) -> float:
-    """Roughly what a kernel takes on one core."""
-    cost = kernel.cost
-    return (cost.flops / FLOPS + (cost.bytes_read + cost.bytes_written) / BYTES) * 1e6
+def _check(lowered: Lowered) -> FiniteCheck | None:
+    if lowered.options.check is None:
+        return None
+    from tinyfuse.finite_check import FiniteCheck  # only here: it brings the interpreter
+
+    return FiniteCheck(lowered.graph)
 
 
 def _built(lowered: Lowered) -> Entry | None:

@@ -162,7 +162,7 @@ def direct(executable: Executable, form: Form, plan: Plan, given: Sequence[Any])
 
 def _is_simple(executable: Executable) -> bool:
     required = executable.requirements
-    others = (executable.writes, executable.copies, executable.steps)
+    others = (executable.writes, executable.copies, executable.steps, executable.check)
     met = required is None or required.met_in_c_order
     return met and executable.entry is not None and not executable.swapped and not any(others)
 

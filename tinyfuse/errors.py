@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import types
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -242,6 +244,18 @@ class ZeroWeightsError(TinyfuseError, ZeroDivisionError):
     """
 
 
+class StageNameError(TinyfuseError, ValueError):
+    """A name for a value that C cannot have.
+
+    The name stands in the C, in schedules and in reports, so it has to be one there::
+
+        tinyfuse.name(y, "blur x")   # StageNameError
+        tinyfuse.name(y, "double")   # StageNameError
+
+    Write letters, digits and `_`, beginning with a letter, and no word of C: `blur_x`, `doubled`.
+    """
+
+
 class InPlaceWriteError(TinyfuseError, TypeError):
     """A write in place that tinyfuse does not trace.
 
@@ -293,6 +307,23 @@ class SideEffectError(TinyfuseError, RuntimeError):
     """
 
 
+class NonFiniteError(TinyfuseError, FloatingPointError):
+    """A function under `jit(f, check="nan")` computed a NaN or an infinity from other numbers.
+
+    The message has the operation that did so first, what it was given, and the user's line::
+
+        @tinyfuse.jit(check="nan")
+        def entropy(x):
+            return -(x * np.log(x)).sum()
+
+        entropy(np.array([0.5, 0.5, 0.0]))   # NonFiniteError: log(0.0) is -inf, at [2] of ...
+
+    Values that are masked afterwards count too, as in numpy's own warnings: keep the operand away
+    from where it has no value, `np.log(np.where(x > 0, x, 1))`. NaN and infinities among the
+    arguments are no error, and neither is what is made of them.
+    """
+
+
 _INTERNAL = (os.path.dirname(os.path.abspath(__file__)) + os.sep,)
 
 
@@ -333,6 +364,17 @@ class ScheduleError(TinyfuseError, ValueError):
     over the elements they are computed for, or over the blocks of a long sum, which are a stage of
     their own.
     """
+
+    def __init__(self, message: str = "", details: Callable[[], str] | None = None) -> None:
+        """details: what follows the message, found when somebody reads it."""
+        super().__init__(message)
+        self._details = details
+
+    def __str__(self) -> str:
+        return super().__str__() + (self._details() if self._details else "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self),)
 
 
 class CompilerNotFoundError(TinyfuseError):

@@ -140,6 +140,7 @@ class Program:
     scratch_bytes: int
     threads: int | None
     microseconds: float  # that a run takes, roughly
+    check: Callable[[Sequence[np.ndarray]], None] | None = None  # of its operands, before it runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +167,9 @@ class Executable:
     """
 
     __slots__ = (
-        *("captured", "checks", "copies", "direct_calls", "entry", "guards", "leaves", "operands"),
-        *("out_tree", "requirements", "results", "roots", "scratch_bytes", "signature", "steps"),
-        *("microseconds", "swapped", "threads", "writes"),
+        *("captured", "check", "checks", "copies", "direct_calls", "entry", "guards", "leaves"),
+        *("operands", "out_tree", "requirements", "results", "roots", "scratch_bytes", "signature"),
+        *("microseconds", "steps", "swapped", "threads", "writes"),
         *("_alone", "_direct", "_graph", "_layout", "_place_of", "_site", "_used"),
     )
 
@@ -179,7 +180,7 @@ class Executable:
         self.microseconds = program.microseconds
         self._used = 0
         self._site = site
-        self.entry = program.entry
+        self.entry, self.check = program.entry, program.check
         self.scratch_bytes, self.threads = program.scratch_bytes, program.threads
         # What the flags of an array are that is taken as it is; -1 for none.
         self._layout = -1 if site.swapped else CONTIGUOUS_AND_ALIGNED
@@ -245,6 +246,7 @@ class Executable:
             TracedArgumentError: what is captured belongs to the trace that this thread is in.
             InvalidArgumentError: an array that the function writes is read-only.
             OverlapError: an array that it writes shares a part of its memory with another one.
+            NonFiniteError: it is to be checked, and computes a NaN or an infinity.
             Exception: what a check of the trace says.
             RuntimeError: the compiled code says that it failed.
         """
@@ -264,6 +266,8 @@ class Executable:
             else self._native(arg, var)
             for place, var in self.operands
         ]
+        if self.check is not None:
+            self.check(operands)
         values = [np.empty(shape, dtype) for shape, dtype in self.results]
         if self.entry is not None:
             memory = scratch(self.scratch_bytes) if self.scratch_bytes else None

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from tinyfuse.constants import Constants, stored_constants
 from tinyfuse.records import dataclass
 
 KIB = 1024
@@ -30,6 +31,7 @@ class Machine:
     l1, l2, l3: bytes of data cache, l1 and l2 of one core, l3 of all.
     cores: how many may compute at once.
     flags: what tells the C compiler which instructions there are.
+    constants: how fast it is.
     """
 
     name: str
@@ -39,11 +41,19 @@ class Machine:
     l3: int
     cores: int
     flags: tuple[str, ...] = ("-march=native",)
+    constants: Constants = Constants()
 
 
 REFERENCE = Machine("reference", 64, 48 * KIB, MIB, 32 * MIB, 2, ("-march=x86-64-v4",))
+# The same core, with vectors half as wide.
 REFERENCE_AVX2 = Machine(
-    "reference-avx2", 32, 32 * KIB, 512 * KIB, 16 * MIB, 2, ("-march=x86-64-v3",)
+    *("reference-avx2", 32, 32 * KIB, 512 * KIB, 16 * MIB, 2, ("-march=x86-64-v3",)),
+    Constants(
+        bandwidth=(222e9, 186e9, 119e9, 34e9),
+        shared_bandwidth=(444e9, 372e9, 238e9, 38e9),
+        float32_rate=67e9,
+        float64_rate=33.5e9,
+    ),
 )
 
 _VECTOR_BYTES = {"avx512f": 64, "avx2": 32}  # elsewhere 16, as of SSE2 and NEON
@@ -55,7 +65,10 @@ _IDENTIFYING = (  # the lines of /proc/cpuinfo that -march=native depends on (x8
 
 @cache
 def host() -> Machine:
-    """The computer this process runs on; what it does not tell is taken from `REFERENCE`."""
+    """The computer this process runs on; what it does not tell is taken from `REFERENCE`.
+
+    Its constants are those that `calibrate` has stored, or else those of `REFERENCE`.
+    """
     caches = data_caches(Path(CPU_CACHES))
     return Machine(
         name="host",
@@ -64,7 +77,13 @@ def host() -> Machine:
         l2=caches.get(2, REFERENCE.l2),
         l3=caches.get(3, caches.get(2, REFERENCE.l3)),
         cores=available_cores(),
+        constants=stored_constants(processor()) or Constants(),
     )
+
+
+def processor() -> str:
+    """What measured constants belong to: the processor, and how many of its cores may be used."""
+    return f"{cpu_identity()}\ncores: {available_cores()}"
 
 
 def vector_bytes(features: Iterable[str]) -> int:

@@ -152,6 +152,7 @@ class Options(NamedTuple):
     fuse: bool = True
     threads: int | None = None
     schedule: Callable[[Stages], Schedule] | None = None
+    check: str | None = None
 
 
 class Function(NamedTuple):

@@ -9,11 +9,13 @@ from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.expression import Expressions
 from tinyfuse.emit.prelude import prelude_text, runtime_c
+from tinyfuse.emit.streaming import StreamedRow, in_blocks
 from tinyfuse.loops.ir import (
     Alloc,
     Block,
     Buffer,
     For,
+    HalveRow,
     If,
     Kernel,
     Let,
@@ -25,11 +27,11 @@ from tinyfuse.loops.ir import (
     Store,
     walk_statements,
 )
-from tinyfuse.loops.names import local_names
+from tinyfuse.loops.names import local_names, names_in
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, Op, walk
-from tinyfuse.stage.index import index_text
+from tinyfuse.stage.index import Axis, affine, index_text
 from tinyfuse.stage.ir import Sort
 
 _UPDATES = {"add": "+=", "multiply": "*="}  # where C's meaning is numpy's, but for bool
@@ -47,36 +49,48 @@ class CModule:
         return self.entries[0]
 
 
-def emit_c(loops: Loops) -> CModule:
-    """The C of one program."""
-    return emit_c_many([loops])
+def emit_c(loops: Loops, watched: bool = False) -> CModule:
+    """The C of one program; watched: as in `emit_c_many`."""
+    return emit_c_many([loops], watched)
 
 
-def emit_c_many(programs: Sequence[Loops]) -> CModule:
-    """The C of several programs in one translation unit; their names must differ."""
+def emit_c_many(programs: Sequence[Loops], watched: bool = False) -> CModule:
+    """The C of several programs in one translation unit; their names must differ.
+
+    watched: whether their entries take a `tf_watch` after their arrays and tell it of each moment
+    between two kernels.
+    """
     used: dict[str, None] = {}
-    functions = [text for loops in programs for text in _functions(loops, used)]
+    functions = [text for loops in programs for text in _functions(loops, used, watched)]
     shared = any(kernel.parallel for loops in programs for kernel in loops.kernels)
-    head = [prelude_text(used).rstrip("\n"), _entry_types(shared)]
+    watch = _shipped("watch.h") if watched else ""
+    head = [prelude_text(used).rstrip("\n"), _entry_types(shared), watch]
     text = "\n\n".join(part for part in (*head, *functions) if part) + "\n"
     return CModule(text, tuple(loops.name for loops in programs))
 
 
+def kernel_texts(loops: Loops) -> tuple[str, ...]:
+    """The function of each kernel, as in the C of the whole program."""
+    used: dict[str, None] = {}
+    fused = _has_fma(loops)
+    return tuple([_KernelText(kernel, used, fused).function() for kernel in loops.kernels])
+
+
 def _entry_types(shared: bool) -> str:
-    return (
-        (runtime_c() / "entry.h").read_text().rstrip("\n")
-        if shared
-        else "typedef struct tf_pool tf_pool;"
-    )
+    return _shipped("entry.h") if shared else "typedef struct tf_pool tf_pool;"
 
 
-def _functions(loops: Loops, used: dict[str, None]) -> Iterator[str]:
+def _shipped(name: str) -> str:
+    return (runtime_c() / name).read_text().rstrip("\n")
+
+
+def _functions(loops: Loops, used: dict[str, None], watched: bool) -> Iterator[str]:
     tasks, fused = _task_names(loops), _has_fma(loops)
     for kernel in loops.kernels:
         yield _KernelText(kernel, used, fused).function()
         if kernel.parallel:
             yield _task(kernel, tasks[kernel])
-    yield _entry(loops, tasks, used)
+    yield _entry(loops, tasks, used, watched)
 
 
 def _has_fma(loops: Loops) -> bool:
@@ -116,7 +130,7 @@ def _task(kernel: Kernel, name: str) -> str:
     )
 
 
-def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None]) -> str:
+def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None], watched: bool) -> str:
     touched_anywhere = {buffer for kernel in loops.kernels for buffer in kernel.parameters}
     lines = []
     for number, buffer in enumerate((*loops.inputs, *loops.outputs)):
@@ -125,12 +139,13 @@ def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None]) -> 
     for buffer, offset in loops.scratch:
         place = f"(void *)((char *)scratch + {offset})" if offset else "scratch"
         lines.append(f"{type_text(buffer.dtype, used)} *{buffer.name} = {place};")
-    lines += [_call(kernel, tasks[kernel]) for kernel in loops.kernels]
+    calls = [_call(kernel, tasks[kernel]) for kernel in loops.kernels]
+    lines += _watched(calls, len(loops.inputs) + len(loops.outputs)) if watched else calls
     body = "".join(f"  {line}\n" for line in lines)
     unused = [
         name
         for name, is_used in (
-            ("arrays", any(b.scope is Scope.ARGUMENT for b in touched_anywhere)),
+            ("arrays", watched or any(b.scope is Scope.ARGUMENT for b in touched_anywhere)),
             ("scratch", bool(loops.scratch)),
             ("pool", any(kernel.parallel for kernel in loops.kernels)),
         )
@@ -140,6 +155,12 @@ def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None]) -> 
     head = f"int {loops.name}(void *const *arrays, void *scratch, const tf_pool *pool)"
     comment = "\n".join(entry_comment(loops))
     return f"{comment}\n{head} {{\n{ignored}{body}  return 0;\n}}"
+
+
+def _watched(calls: Sequence[str], place: int) -> list[str]:
+    """The calls of the kernels with the moments between them; place: of the watch."""
+    moments = [f"tf_moment(arrays[{place}], {number});" for number in range(len(calls) + 1)]
+    return [line for pair in zip(moments, [*calls, ""], strict=True) for line in pair if line]
 
 
 def _call(kernel: Kernel, task: str) -> str:
@@ -157,14 +178,17 @@ class _KernelText:
         self.kernel, self.used = kernel, used
         self.locals = local_names(kernel)
         self.expressions = Expressions(self.locals, used, fused)
+        self.taken = {*self.locals.values(), *names_in(kernel)}
+        self.blocks: dict[Store, str] = {}  # where elements to be streamed are put first
 
     def function(self) -> str:
         names = [self.parameter(buffer) for buffer in self.kernel.parameters]
         names += ["long begin", "long end"] if self.kernel.parallel else []
         head = f"static void {self.kernel.name}({', '.join(names)}) {{"
-        return "\n".join(
-            [*kernel_comment(self.kernel), head, *self.block(self.kernel.body, "  "), "}"]
-        )
+        body = self.block(self.kernel.body, "  ")
+        if self.blocks:
+            body.append(f"  {self.prelude_call('tf_stream_end')};")
+        return "\n".join([*kernel_comment(self.kernel), head, *body, "}"])
 
     def parameter(self, buffer: Buffer) -> str:
         constant = "" if buffer in self.kernel.written else "const "
@@ -204,22 +228,29 @@ class _KernelText:
             return [f"{indent}{self.declaration(node.buffer)};"]
         if isinstance(node, SortRow):
             return [f"{indent}{self.sort(node)};"]
+        if isinstance(node, HalveRow):
+            function = f"tf_halve_add_{SUFFIXES[node.row.buffer.dtype]}"
+            return [f"{indent}{self.prelude_call(function, self.row(node.row))};"]
         return [f"{indent}{self.assignment(node)};"]
 
     def sort(self, node: SortRow) -> str:
         what = "sort" if node.sort is Sort.ELEMENTS else "argsort"
         dtype = node.row.buffer.dtype
         suffix = "uint8" if dtype == BOOL else SUFFIXES[dtype]
-        function = f"tf_{what}_{suffix}"
-        self.used[function] = None
         rows = [self.row(row) for row in (node.row, node.to, node.work)]
-        return call(function, *rows, str(node.extent)).text
+        return self.prelude_call(f"tf_{what}_{suffix}", *rows, str(node.extent))
+
+    def prelude_call(self, function: str, *arguments: str) -> str:
+        self.used[function] = None
+        return call(function, *arguments).text
 
     def row(self, row: Row) -> str:
         position = index_text(row.position)
         return row.buffer.name if position == "0" else f"{row.buffer.name} + {position}"
 
     def assignment(self, node: Store) -> str:
+        if node.streamed:
+            return f"{self.blocks[node]} = {self.value(node.value)}"
         offset = "" if node.offset is None else self.value(node.offset)
         target, value = self.expressions.element(node.buffer, node.position, offset), node.value
         if isinstance(value, Op) and value.name in _UPDATES and value.dtype != BOOL:
@@ -238,15 +269,42 @@ class _KernelText:
         return f"{type_text(buffer.dtype, self.used)} {buffer.name}{size}"
 
     def loop(self, node: For, indent: str) -> list[str]:
-        name, start = node.variable.name, node.variable.start
+        start = node.variable.start
         first, last = f"{start}", f"{start + node.variable.extent}"
         if node is self.kernel.parallel:
             first, last = "begin", "end"
-        head = f"{indent}for (long {name} = {first}; {name} < {last}; {name}++)"
-        body = self.block(node.body, indent + "  ")
+        streams = any(isinstance(each, Store) and each.streamed for each in node.body)
+        lines = self.streaming(node, first, last) if streams else self.steps(node, first, last)
+        return [indent + line for line in lines]
+
+    def steps(self, node: For, first: str, last: str) -> list[str]:
+        name = node.variable.name
+        head = f"for (long {name} = {first}; {name} < {last}; {name}++)"
+        body = self.block(node.body, "  ")
         if len(node.body) == 1 and not isinstance(node.body[0], If):
             return [head, *body]
-        return [head + " {", *body, indent + "}"]
+        return [head + " {", *body, "}"]
+
+    def streaming(self, node: For, begin: str, end: str) -> list[str]:
+        variable = node.variable
+        first, following = (self.unused(f"{variable.name}_{which}") for which in ("first", "next"))
+        rows = []
+        for store in node.body:
+            if isinstance(store, Store) and store.streamed:
+                block = self.unused(f"{store.buffer.name}_block")
+                self.blocks[store] = f"{block}[{variable.name} - {first}]"
+                start = affine(Axis(first, variable.extent, variable.start))
+                target = Row(store.buffer, store.position.substitute({variable: start}))
+                rows.append(StreamedRow(store.buffer, block, self.row(target)))
+        steps = self.steps(node, first, following)
+        return in_blocks(rows, steps, (begin, end, first, following), self.used, self.prelude_call)
+
+    def unused(self, name: str) -> str:
+        """A name for what only the text has."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
 
     def choice(self, node: If, indent: str) -> list[str]:
         lines = [f"{indent}if ({self.value(node.test)}) {{", *self.block(node.then, indent + "  ")]

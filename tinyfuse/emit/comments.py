@@ -74,7 +74,7 @@ def size_text(nbytes: int) -> str:
         if value < KIB:
             break
         value, unit = value / KIB, larger
-    return f"{value:.3g} {unit}"
+    return f"{value:.0f} {unit}" if value >= 999.5 else f"{value:.3g} {unit}"
 
 
 def count_text(flops: int) -> str:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 _INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 
 
+@functools.cache
 def runtime_c() -> Path:
     """The folder of the C that ships: in the package when installed, beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
@@ -27,15 +28,15 @@ def runtime_c() -> Path:
 def prelude_text(used: Iterable[str]) -> str:
     """The head for the names in `used`, as `emit.scalar` notes them, in an order of its own."""
     needed = _closure(used)
-    ordered = sorted(needed, key=_positions().__getitem__)
-    typedefs = [_text(name) for name in ordered if name in _typedefs()]
-    functions = [_text(name) for name in ordered if name not in _typedefs()]
-    return "".join(f"{part}\n\n" for part in ("\n".join(typedefs), *functions) if part)
+    typedefs = [text for name, text in _typedefs().items() if name in needed]
+    functions = sorted(needed - _typedefs().keys(), key=lambda name: _positions()[name])
+    parts = ("\n".join(typedefs), *map(_text, functions))
+    return "".join(f"{part}\n\n" for part in parts if part)
 
 
 def all_names() -> list[str]:
     """Every name that can be used, in the order of heads."""
-    return list(_sources())
+    return [*_typedefs(), *_functions()]
 
 
 def _closure(used: Iterable[str]) -> set[str]:
@@ -49,37 +50,29 @@ def _closure(used: Iterable[str]) -> set[str]:
     return found
 
 
-class _Source(NamedTuple):
-    """A part of the head: C, and what puts types in the place of its placeholders."""
+@functools.cache
+def _needs(name: str) -> tuple[str, ...]:
+    """The names of the other parts that stand in a part: in a typedef only those of typedefs.
 
-    text: str
-    instantiate: Callable[[str], str]
+    So the files of functions are only read where a program uses one.
+    """
+    known: Collection[str] = _typedefs() if name in _typedefs() else _known()
+    code = re.sub(r"//.*", "", _text(name))
+    words = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", code))
+    return tuple([word for word in words if word in known and word != name])
 
 
 @functools.cache
-def _sources() -> dict[str, _Source]:
-    """Every part that a head can have, in the order in which heads have them."""
-    typedefs = {name: _Source(text, _unchanged) for name, text in _typedefs().items()}
-    return {**typedefs, **_functions()}
-
-
-@functools.cache
-def _positions() -> dict[str, int]:
-    return {name: position for position, name in enumerate(_sources())}
+def _known() -> frozenset[str]:
+    return frozenset(all_names())
 
 
 @functools.cache
 def _text(name: str) -> str:
-    source = _sources()[name]
+    if name in _typedefs():
+        return _typedefs()[name]
+    source = _functions()[name]
     return source.instantiate(source.text)
-
-
-@functools.cache
-def _needs(name: str) -> tuple[str, ...]:
-    """The names of the other parts that stand in a part."""
-    code = re.sub(r"//.*", "", _text(name))
-    words = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", code))
-    return tuple([word for word in words if word in _sources() and word != name])
 
 
 @functools.cache
@@ -92,13 +85,28 @@ def _typedefs() -> dict[str, str]:
 # Functions of `runtime_c`
 
 
+class _Source(NamedTuple):
+    """A function: C, and what puts types in the place of its placeholders."""
+
+    text: str
+    instantiate: Callable[[str], str]
+
+
+@functools.cache
+def _positions() -> dict[str, int]:
+    return {name: position for position, name in enumerate(_functions())}
+
+
+@functools.cache
 def _functions() -> dict[str, _Source]:
+    """Every function that a head can have, in the order in which heads have them."""
     functions: dict[str, _Source] = {}
     for file, instances in _FILES.items():
         blocks = _blocks((runtime_c() / file).read_text())
         for instantiate in instances:
-            for name, text in blocks.items():
-                functions[instantiate(name)] = _Source(text, instantiate)
+            names = instantiate("\n".join(blocks)).split("\n")  # at once, for it is the first call
+            for name, text in zip(names, blocks.values(), strict=True):
+                functions[name] = _Source(text, instantiate)
     return functions
 
 
@@ -177,7 +185,7 @@ def _for_real(real: str) -> Callable[[str], str]:
 
 
 def _with_words(text: str, words: Mapping[str, str]) -> str:
-    return re.sub(rf"\b({'|'.join(words)})\b", lambda match: words[match[1]], text)
+    return re.sub(r"\w+", lambda match: words.get(match[0], match[0]), text)
 
 
 def _for_items(item: str) -> Callable[[str], str]:
@@ -206,6 +214,8 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "scalar_uint.h": [_for_integer(bits) for bits in _WIDTHS],
     "scalar_int.h": [_for_integer(bits) for bits in _WIDTHS],
     "scalar_float.h": [_for_real(real) for real in _FORMATS],
+    "streamed_stores.h": [_unchanged],
+    "halving_rows.h": [_for_real(real) for real in _FORMATS],
     "math_division.h": [_unchanged],
     "scalar_division.h": [_for_real(real) for real in _FORMATS],
     "scalar_convert.h": [_for_real(real) for real in _FORMATS],

@@ -20,7 +20,13 @@ from tinyfuse.memory import overlaps_itself
 __all__ = ["Numerics", "NumpyNumerics", "OrderedNumerics", "interpret"]
 
 
-def interpret(graph: Graph, arrays: Sequence[np.ndarray], numerics: Numerics) -> list[np.ndarray]:
+# Is told each equation that has been computed, with its operands and its value.
+Watch = Callable[[Eqn, Sequence[Array], Array], None]
+
+
+def interpret(
+    graph: Graph, arrays: Sequence[np.ndarray], numerics: Numerics, watch: Watch | None = None
+) -> list[np.ndarray]:
     """The graph's outputs for one array per graph input.
 
     Views in the graph are views of numpy, so outputs may share memory with each other and with
@@ -37,6 +43,8 @@ def interpret(graph: Graph, arrays: Sequence[np.ndarray], numerics: Numerics) ->
         for eqn in graph.eqns:
             operands = [_value(values, atom) for atom in eqn.inputs]
             values[eqn.output] = _evaluate(eqn, operands, numerics, steps.get(eqn, ()))
+            if watch is not None:
+                watch(eqn, operands, values[eqn.output])
     return [np.asarray(_value(values, atom)) for atom in graph.outputs]
 
 

@@ -20,6 +20,7 @@ class Var:
     shape: tuple[int, ...]
     dtype: np.dtype
     name: str | None = None  # the user's variable that it was bound to, where known
+    given: bool = False  # whether the user has asked for that very name
 
 
 @dataclass(frozen=True, eq=False, slots=True)

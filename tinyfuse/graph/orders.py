@@ -36,9 +36,10 @@ Which order, where only axes of a size other than 1 count:
 - max, min, fmax, fmin, any, all, and sums and products of integers: the same runs, but `Free(1024)`
   along the last axis; of extremes and truths the others are `Serial`. Floating-point extremes are
   compared as integers (`rank_nan_last` and its like).
-- argmax, argmin: one step, along the last axis `Free(256)` (`Free(1024)` beyond 64 blocks), else
-  `Serial`; the first index wins, the first NaN before all others. The extreme of each block is
-  computed first, then the index in the first block that has the extreme of all.
+- argmax, argmin: one step, along the last axis `Free(128)` (beyond 1024 elements `Free(256)`,
+  beyond 16384 `Free(1024)`), else `Serial`; the first index wins, the first NaN before all others.
+  The extreme of each block is computed first, then the index in the first block that has the
+  extreme of all.
 
 No step is left where all reduced axes have size 1: the start value is combined with the one
 element (`0 + x`, `fma(a, b, 0)`; for argmax and argmin the index is 0).
@@ -98,8 +99,8 @@ CHAIN = Chain(4096)
 ROW_BLOCKS = RowBlocks(128)
 LANES = Lanes(64, 1024)
 FREE = Free(1024)
-PLACES = Free(256)
-MANY_BLOCKS = 64
+# Up to how many elements a place is searched for in which blocks: only one is searched twice.
+PLACES = ((1024, Free(128)), (16384, Free(256)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,8 @@ def _reduce_steps(eqn: Eqn, leaves: Mapping[Atom, Masks]) -> Steps:
 def _place_order(shape: tuple[int, ...], run: tuple[int, ...], last: int) -> Order:
     if last not in run:
         return SERIAL
-    return FREE if math.prod([shape[axis] for axis in run]) > MANY_BLOCKS * PLACES.block else PLACES
+    length = math.prod([shape[axis] for axis in run])
+    return next((order for longest, order in PLACES if length <= longest), FREE)
 
 
 def _runs(shape: tuple[int, ...], reduced: Sequence[int]) -> list[tuple[int, ...]]:

@@ -28,12 +28,15 @@ Graph.__str__ = graph_text  # type: ignore[method-assign, assignment]
 
 
 def variable_names(graph: Graph) -> dict[Var, str]:
-    """A name for each variable: the user's, else what its equation computes; `_1` … where taken."""
+    """A name for each variable: the user's, else what its equation computes; `_1` … where taken.
+
+    Names of inputs come first, then those that the user has asked for.
+    """
     names: dict[Var, str] = {}
     taken: dict[str, int] = {}
     for var in graph.inputs:
         names[var] = _unique(var.name or "input", taken)
-    for eqn in graph.eqns:
+    for eqn in sorted(graph.eqns, key=lambda eqn: not eqn.output.given):
         names[eqn.output] = _unique(eqn.output.name or computed_name(eqn), taken)
     return names
 

@@ -5,6 +5,7 @@ The name of a row is the ufunc's name, but for ufuncs with two outputs, which ha
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from tinyfuse.dtypes import FLOATING, INT64
 from tinyfuse.graph.ranks import UNSIGNED, of_rank, rank
-from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS, special_function
+from tinyfuse.graph.special_functions import special_function
 from tinyfuse.records import dataclass, field
 
 Loops = Mapping[tuple[np.dtype, ...], np.dtype]
@@ -23,7 +24,9 @@ class ScalarOp:
     """A function of scalars.
 
     evaluate: what numpy computes, on arrays. exact: whether tinyfuse promises numpy's bits.
-    cost: in additions, for the planner. ufunc, output: the ufunc and which of its outputs it is.
+    cost: the time it takes in vector code, in additions; 0 for what only moves a value. like: the
+    operation, of those that `calibrate` measures, whose cost it shares in proportion.
+    ufunc, output: the ufunc and which of its outputs it is.
     loops: for what is no ufunc, and no select, the dtype of the result for those of the operands.
     """
 
@@ -32,14 +35,17 @@ class ScalarOp:
     arity: int
     cost: int = 1
     exact: bool = True
+    like: str = ""
     ufunc: np.ufunc | None = None
     output: int = 0
     loops: Loops = field(default_factory=dict)
 
 
-def _rows(names: str, cost: int = 1, exact: bool = True) -> list[ScalarOp]:
+def _rows(names: str, cost: int = 1, exact: bool = True, like: str = "") -> list[ScalarOp]:
     ufuncs = [getattr(np, name) for name in names.split()]
-    return [ScalarOp(ufunc.__name__, ufunc, ufunc.nin, cost, exact, ufunc) for ufunc in ufuncs]
+    return [
+        ScalarOp(ufunc.__name__, ufunc, ufunc.nin, cost, exact, like, ufunc) for ufunc in ufuncs
+    ]
 
 
 def _wrap_index(index: Any, extent: Any) -> Any:
@@ -57,15 +63,23 @@ def _of_rank_row(nan: str) -> ScalarOp:
     return ScalarOp(f"of_rank_nan_{nan}", lambda x: of_rank(x, nan), 1, 3, loops=loops)
 
 
-def _special_row(name: str) -> ScalarOp:
+def _special_row(name: str, cost: int) -> ScalarOp:
     loops: Loops = {(dtype,): dtype for dtype in FLOATING}
-    return ScalarOp(name, lambda x: special_function(name, x), 1, 24, exact=False, loops=loops)
+    return ScalarOp(name, lambda x: special_function(name, x), 1, cost, False, "exp", loops=loops)
+
+
+_SPECIAL_COSTS = {"erf": 36, "expit": 45, "erfc": 106, "gamma": 220, "gammaln": 300}
+
+# Costs are those of float32, on the machine that the default constants of `Machine` were measured
+# on; of special and rarer functions, in proportion to exp.
 
 
 SCALAR_OPS: dict[str, ScalarOp] = {
     op.name: op
     for op in [
-        *_rows("add subtract multiply negative positive absolute fabs sign conjugate square"),
+        *_rows("positive conjugate", cost=0),
+        *_rows("add subtract multiply negative absolute fabs sign square"),
+        *_rows("degrees radians deg2rad rad2deg"),
         *_rows("bitwise_and bitwise_or bitwise_xor invert left_shift right_shift bitwise_count"),
         *_rows("logical_and logical_or logical_xor logical_not"),
         *_rows("equal not_equal less less_equal greater greater_equal"),
@@ -73,19 +87,35 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         *_rows("spacing nextafter heaviside", cost=2),
         # Not exact: +0 is above -0, wherever they stand.
         *_rows("maximum minimum fmax fmin", cost=2, exact=False),
-        *_rows("divide reciprocal sqrt degrees radians deg2rad rad2deg", cost=8),
-        *_rows("floor_divide remainder fmod ldexp gcd lcm", cost=16),
-        *_rows("exp exp2 expm1 log log2 log10 log1p cbrt", cost=16, exact=False),
-        *_rows("sin cos tan arcsin arccos arctan sinh cosh tanh", cost=20, exact=False),
-        *_rows("arcsinh arccosh arctanh", cost=24, exact=False),
-        *_rows("arctan2 hypot logaddexp logaddexp2 power float_power", cost=24, exact=False),
-        *map(_special_row, SPECIAL_FUNCTIONS),
-        ScalarOp("modf_fraction", lambda x: np.modf(x)[0], 1, 2, True, np.modf, 0),
-        ScalarOp("modf_integral", lambda x: np.modf(x)[1], 1, 2, True, np.modf, 1),
-        ScalarOp("frexp_mantissa", lambda x: np.frexp(x)[0], 1, 4, True, np.frexp, 0),
-        ScalarOp("frexp_exponent", lambda x: np.frexp(x)[1], 1, 4, True, np.frexp, 1),
-        ScalarOp("select", np.where, 3),
+        *_rows("divide reciprocal", cost=8, like="divide"),
+        *_rows("sqrt", cost=8, like="sqrt"),
+        *_rows("floor_divide remainder fmod ldexp", cost=160, like="floor_divide"),
+        *_rows("gcd lcm", cost=4000, like="floor_divide"),
+        *_rows("exp exp2 arcsin", cost=16, exact=False, like="exp"),
+        *_rows("expm1 cbrt cosh tanh arccos", cost=30, exact=False, like="exp"),
+        *_rows("log log2 log10", cost=32, exact=False, like="log"),
+        *_rows("sin cos", cost=46, exact=False, like="sin"),
+        *_rows("log1p arctan", cost=50, exact=False, like="exp"),
+        *_rows("tan sinh arctan2 hypot", cost=60, exact=False, like="exp"),
+        *_rows("arcsinh arccosh arctanh", cost=70, exact=False, like="log"),
+        *_rows("power float_power", cost=130, exact=False, like="power"),
+        *_rows("logaddexp logaddexp2", cost=200, exact=False, like="exp"),
+        *itertools.starmap(_special_row, _SPECIAL_COSTS.items()),
+        ScalarOp("modf_fraction", lambda x: np.modf(x)[0], 1, 2, ufunc=np.modf, output=0),
+        ScalarOp("modf_integral", lambda x: np.modf(x)[1], 1, 2, ufunc=np.modf, output=1),
+        ScalarOp("frexp_mantissa", lambda x: np.frexp(x)[0], 1, 4, ufunc=np.frexp, output=0),
+        ScalarOp("frexp_exponent", lambda x: np.frexp(x)[1], 1, 4, ufunc=np.frexp, output=1),
+        ScalarOp("select", np.where, 3, cost=0),
         ScalarOp("wrap_index", _wrap_index, 2, loops={(INT64, INT64): INT64}),
         *[row(nan) for row in (_rank_row, _of_rank_row) for nan in ("last", "first")],
     ]
 }
+
+# Of what is no row. A sort's is that of one comparison, with what follows from it; nothing of it is
+# vector code. Division of an integer by a constant is multiplication by another one.
+_OTHER_COSTS = {"fma": 1, "cast": 1, "sort": 5, "divide_by_constant": 16}
+
+
+def cost(name: str) -> int:
+    """The time in vector code, in additions, of a row or of one of `_OTHER_COSTS`."""
+    return SCALAR_OPS[name].cost if name in SCALAR_OPS else _OTHER_COSTS[name]

@@ -32,8 +32,9 @@ def simplify(graph: Graph) -> Graph:
     - Equations that no output needs are gone.
 
     Inputs stay, used or not. A value that several variables of the user hold has the name of the
-    first; one that had none takes the name of what was merged into it. Two outputs can become the
-    same variable, and an output can become an input.
+    first; one that had none takes the name of what was merged into it, and a name that the user
+    has asked for goes before others. Two outputs can become the same variable, and an output can
+    become an input.
     """
     state = _State()
     for eqn in graph.eqns:
@@ -79,12 +80,18 @@ def _visit(state: _State, eqn: Eqn) -> None:
 
 
 def _replace(state: _State, eqn: Eqn, atom: Atom) -> None:
-    """Readers of the equation's output read `atom`, which inherits its name if it has none."""
+    """Readers of the equation's output read `atom`, which inherits its name if that is better."""
     state.replaced[eqn.output] = atom
-    if isinstance(atom, Literal) or atom.name is not None or eqn.output.name is None:
+    if isinstance(atom, Literal) or atom not in state.producers:
         return
-    if atom in state.producers:
-        state.renamed.setdefault(atom, eqn)
+    named_by = state.renamed.get(atom)
+    if _claim(eqn.output) > _claim(named_by.output if named_by else atom):
+        state.renamed[atom] = eqn
+
+
+def _claim(var: Var) -> int:
+    """How much the user cares about a variable's name."""
+    return (var.name is not None) + var.given
 
 
 def _changed(
@@ -131,7 +138,7 @@ def _with_names(
 ) -> Graph:
     new: dict[Atom, Atom] = {}
     for var, eqn in renamed.items():
-        new[var] = Var(var.shape, var.dtype, eqn.output.name)
+        new[var] = Var(var.shape, var.dtype, eqn.output.name, eqn.output.given)
     named = [_with_vars(eqn, new, renamed) for eqn in eqns]
     inputs = graph.inputs
     return Graph(graph.name, inputs, tuple(named), tuple([new.get(atom, atom) for atom in outputs]))

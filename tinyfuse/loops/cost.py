@@ -1,14 +1,24 @@
-"""What loop nests do, counted: operations, bytes, work."""
+"""What loop nests do, counted: operations, bytes, what has to wait for what."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import TypeVar
 
-from tinyfuse.graph.scalar_ops import SCALAR_OPS
+import numpy as np
+
+from tinyfuse.graph.scalar_ops import cost
+from tinyfuse.loops.chains import NO_CHAIN, Chain, chain_of
+from tinyfuse.loops.invariants import Varying, varying_in
 from tinyfuse.loops.ir import (
     Buffer,
     Cost,
     For,
+    HalveRow,
+    If,
+    Let,
+    Operation,
     Scope,
     SortRow,
     Statement,
@@ -18,25 +28,42 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.records import dataclass, field
-from tinyfuse.stage.analysis import comparisons
-from tinyfuse.stage.expr import Const, Expr, Index, IndexTest, Load, Op, walk
+from tinyfuse.stage.analysis import comparisons, is_operation, operation_name
+from tinyfuse.stage.expr import Expr, IndexTest, Load, walk
+from tinyfuse.stage.index import Affine, Axis
 
-_MOVES = frozenset(("select", "positive", "conjugate"))
-COMPARISON = 8  # and what follows from it, in additions of vector code
 _OUTSIDE = (Scope.ARGUMENT, Scope.SCRATCH)
+# Bytes of a buffer on the stack that the C compiler keeps in vector registers: 64 lanes of float64.
+IN_REGISTERS = 512
+
+LINE = 64  # bytes of a cache line
+# Bytes of lines touched one by one that are still in the L1 when their next elements are needed.
+REUSED = 1 << 14
+
+Key = TypeVar("Key", Buffer, Operation)
+Place = tuple[For | None, Buffer, Affine]  # an element of a buffer in each step of a loop
+Steps = Mapping[Axis, tuple[int, int]]  # the values that loop variables have in a place
+Run = tuple[Statement, int, For | None]  # a statement, how often it runs, the loop directly around
 
 
 @dataclass(slots=True)
 class Counts:
-    """How often each buffer is read and written, and the arithmetic operations in between.
+    """How often each buffer is read and written, and the operations in between.
 
-    work: the time, in additions; loads and stores count as one each.
+    accesses, lines, chain, operations: as of a `Cost`.
     """
 
     flops: int = 0
-    work: int = 0
+    accesses: int = 0
+    lines: int = 0
+    chain: int = 0
+    operations: dict[Operation, int] = field(default_factory=dict)
     read: dict[Buffer, int] = field(default_factory=dict)
     written: dict[Buffer, int] = field(default_factory=dict)
+    chains: dict[For | None, Chain] = field(default_factory=lambda: {None: NO_CHAIN})
+    varying: dict[For | None, Varying | None] = field(default_factory=lambda: {None: None})
+    loaded: set[Place] = field(default_factory=set)  # what is in a register then
+    stored: set[Place] = field(default_factory=set)
 
     def parameters(self) -> tuple[Buffer, ...]:
         """The buffers from outside, in order of first use, those that are written last."""
@@ -44,53 +71,192 @@ class Counts:
         return tuple(sorted(outside, key=lambda buffer: buffer in self.written))
 
     def cost(self) -> Cost:
-        return Cost(self.flops, _bytes(self.read), _bytes(self.written))
+        return Cost(
+            self.flops,
+            _bytes(self.read),
+            _bytes(self.written),
+            self.accesses,
+            self.lines,
+            self.chain,
+            tuple(self.operations.items()),
+        )
 
-    def add(self, statement: Statement, times: int) -> None:
-        if isinstance(statement, Store):
-            self.written[statement.buffer] = self.written.get(statement.buffer, 0) + times
-            self.work += times
+    def add(self, run: Run) -> None:
+        statement, times, loop = run
+        if isinstance(statement, For):
+            chain = self.chains[statement] = chain_of(statement)
+            self.varying[statement] = varying_in(statement)
+            self.chain += times * statement.variable.extent * chain.length
         elif isinstance(statement, SortRow):
             self.add_sort(statement, times)
+        elif isinstance(statement, HalveRow):
+            self.add_halving(statement, times)
         for value in values_of(statement):
-            for node in walk(value):
-                self.add_node(node, times)
+            self.add_value(value, times, loop)
+        if isinstance(statement, Let) and (varying := self.varying[loop]):
+            varying.name(statement.local, statement.value)
+        if isinstance(statement, Store):
+            _add(self.written, statement.buffer, times)
+            at_data = statement.offset is not None
+            place = (loop, statement.buffer, statement.position)
+            if at_data or place not in self.stored:
+                self.stored.add(place)
+                self.add_access(place, at_data, times)
+
+    def add_value(self, value: Expr, times: int, loop: For | None) -> None:
+        varying = self.varying[loop]
+        for node in walk(value):
+            once = varying is not None and not varying.look_at(node)
+            if isinstance(node, Load):
+                self.add_load(node, times, loop)
+            elif is_operation(node):
+                name, vector = operation_name(node), self.chains[loop].vector
+                repeats = loop.variable.extent if once and loop else 1
+                self.add_operation(name, widest(node), times, vector, repeats)
+
+    def add_load(self, node: Load, times: int, loop: For | None) -> None:
+        _add(self.read, node.source, times)
+        place = (loop, node.source, node.indices[0])
+        if node.data or not (place in self.loaded or place in self.stored):
+            self.loaded.add(place)
+            self.add_access(place, bool(node.data), times)
+
+    def add_access(self, place: Place, at_data: bool, times: int) -> None:
+        """Count the bytes that a load or store moves."""
+        loop, buffer, position = place
+        if _in_registers(buffer):
+            return
+        apart = LINE if at_data else _stride(position, loop) * buffer.dtype.itemsize
+        if loop is not None and not apart:
+            self.accesses += times // loop.variable.extent * buffer.dtype.itemsize
+        elif at_data or (loop is not None and _leaves_lines(loop, apart)):
+            self.lines += times * LINE
+        else:
+            self.accesses += times * min(LINE, apart)
 
     def add_sort(self, node: SortRow, times: int) -> None:
         moved = times * node.extent
         for buffer in written_by(node):
-            self.written[buffer] = self.written.get(buffer, 0) + moved
-        self.read[node.row.buffer] = self.read.get(node.row.buffer, 0) + moved
-        self.flops += moved * comparisons(node.extent)
-        self.work += moved * comparisons(node.extent) * COMPARISON
+            _add(self.written, buffer, moved)
+            self.accesses += moved * buffer.dtype.itemsize
+        _add(self.read, node.row.buffer, moved)
+        self.accesses += moved * node.row.buffer.dtype.itemsize
+        self.add_operation("sort", node.row.buffer.dtype, moved * comparisons(node.extent), False)
 
-    def add_node(self, node: Expr, times: int) -> None:
-        if isinstance(node, Op):
-            self.flops += times * (2 if node.name == "fma" else node.name not in _MOVES)
-            self.work += times * (SCALAR_OPS[node.name].cost if node.name in SCALAR_OPS else 1)
-        elif isinstance(node, Load):
-            self.read[node.source] = self.read.get(node.source, 0) + times
-            self.work += times
-        elif not isinstance(node, (Const, Index, IndexTest)):
-            self.work += times
+    def add_halving(self, node: HalveRow, times: int) -> None:
+        sums, buffer = times * (node.extent - 1), node.row.buffer
+        _add(self.read, buffer, 2 * sums)
+        _add(self.written, buffer, sums)
+        self.add_operation("add", buffer.dtype, sums, True)
+
+    def add_operation(
+        self, name: str, dtype: np.dtype, times: int, vector: bool, repeats: int = 1
+    ) -> None:
+        """repeats: how many times over the C compiler takes the same result."""
+        self.flops += flops(name) * times
+        _add(self.operations, Operation(name, dtype, vector), times // repeats)
+
+
+def _add(counts: dict[Key, int], key: Key, times: int) -> None:
+    counts[key] = counts.get(key, 0) + times
+
+
+def _leaves_lines(loop: For, apart: int) -> bool:
+    """Whether each step touches another line, and too many for the next run of the loop to find."""
+    return apart >= LINE and loop.variable.extent * LINE > REUSED
+
+
+def _stride(position: Affine, loop: For | None) -> int:
+    """How many elements apart the accesses of two steps are; a line where a division hides it."""
+    if loop is None:
+        return 1
+    if loop.variable in position.axes():
+        return abs(position.coefficient(loop.variable)) or LINE
+    return 0
+
+
+def widest(node: Expr) -> np.dtype:
+    """The dtype whose elements take most room in vectors, of an operation's operands and result."""
+    return max([node.dtype, *[part.dtype for part in node.parts]], key=_itemsize)
+
+
+def flops(name: str) -> int:
+    """How many arithmetic operations one is: none for what converts or only moves a value."""
+    return 2 if name == "fma" else int(name != "cast" and cost(name) > 0)
+
+
+_itemsize = attrgetter("itemsize")
 
 
 def count(statements: Sequence[Statement]) -> Counts:
     """What one run of the statements does."""
     counts = Counts()
-    for statement, times in repeated(statements, 1):
-        counts.add(statement, times)
+    for run in repeated(statements):
+        counts.add(run)
     return counts
 
 
-def repeated(statements: Sequence[Statement], times: int) -> Iterator[tuple[Statement, int]]:
-    """Every statement with how often it runs; of an If, as if both parts ran each time."""
+def repeated(
+    statements: Sequence[Statement],
+    times: int = 1,
+    loop: For | None = None,
+    steps: Steps = {},  # noqa: B006
+) -> Iterator[Run]:
+    """Every statement with how often it runs; where data decides, as if both parts ran each time.
+
+    loop: the innermost one around the statements. steps: of all loops around them.
+    """
     for statement in statements:
-        yield statement, times
+        yield statement, times, loop
         if isinstance(statement, For):
-            yield from repeated(statement.body, times * statement.variable.extent)
+            axis = statement.variable
+            inner = {**steps, axis: (axis.start, axis.start + axis.extent)}
+            yield from repeated(statement.body, times * axis.extent, statement, inner)
+        elif isinstance(statement, If):
+            yield from _parts(statement, times, loop, steps)
         else:
-            yield from repeated(children(statement), times)
+            yield from repeated(children(statement), times, loop, steps)
+
+
+def _parts(node: If, times: int, loop: For | None, steps: Steps) -> Iterator[Run]:
+    axis = _decisive(node.test, steps)
+    if axis is None:
+        yield from repeated(node.then, times, loop, steps)
+        yield from repeated(node.otherwise, times, loop, steps)
+        return
+    first, last = steps[axis]
+    low, high = _chosen(node.test, axis, (first, last))
+    each = times // max(1, last - first)
+    yield from repeated(node.then, each * (high - low), loop, {**steps, axis: (low, high)})
+    # What is left is one run of steps, but for a test in their middle: then only their number.
+    rest = (high, last) if low == first else (first, last - (high - low))
+    yield from repeated(
+        node.otherwise, each * (last - first - (high - low)), loop, {**steps, axis: rest}
+    )
+
+
+def _decisive(test: Expr, steps: Steps) -> Axis | None:
+    """The loop variable that alone decides a test."""
+    if not isinstance(test, IndexTest) or len(test.index.terms) != 1:
+        return None
+    term, coefficient = test.index.terms[0]
+    return term if isinstance(term, Axis) and term in steps and coefficient == 1 else None
+
+
+def _chosen(test: Expr, axis: Axis, steps: tuple[int, int]) -> tuple[int, int]:
+    """The steps, from one until before another, for which a test of a loop variable holds."""
+    assert isinstance(test, IndexTest)
+    first, last = steps
+    low = first if test.low is None else test.low - test.index.constant
+    high = last if test.high is None else test.high - test.index.constant
+    low = min(max(low, first), last)
+    return low, max(low, min(high, last))
+
+
+def _in_registers(buffer: Buffer) -> bool:
+    if buffer.scope is Scope.STACK:
+        return buffer.nbytes <= IN_REGISTERS
+    return buffer.scope is Scope.REGISTER
 
 
 def _bytes(counts: dict[Buffer, int]) -> int:

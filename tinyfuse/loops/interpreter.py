@@ -12,6 +12,7 @@ from tinyfuse.loops.ir import (
     Block,
     Buffer,
     For,
+    HalveRow,
     If,
     Let,
     Local,
@@ -77,6 +78,8 @@ class _Run:
             self.memory[node.buffer] = undefined(node.buffer)
         elif isinstance(node, SortRow):
             self.sort(node)
+        elif isinstance(node, HalveRow):
+            self.halve(node)
         else:
             known: dict[int, np.generic] = {}
             value = self.value(node.value, known)
@@ -90,6 +93,12 @@ class _Run:
         row = self.elements(node.row, node.extent)
         sorted_ = np.sort if node.sort is Sort.ELEMENTS else np.argsort
         self.elements(node.to, node.extent)[...] = sorted_(row, kind="stable")
+
+    def halve(self, node: HalveRow) -> None:
+        row, half = self.elements(node.row, node.extent), node.extent // 2
+        while half:
+            row[:half] = self.numerics.scalar("add", [row[:half], row[half : 2 * half]], row.dtype)
+            half //= 2
 
     def elements(self, row: Row, extent: int) -> np.ndarray:
         first = self.index(row.position)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -105,12 +105,16 @@ class Alloc:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Store:
-    """`buffer[position + offset] = value`; the offset is data, an int64."""
+    """`buffer[position + offset] = value`; the offset is data, an int64.
+
+    streamed: part of a row that goes to memory past the caches; see `streaming.can_stream`.
+    """
 
     buffer: Buffer
     position: Affine
     value: Expr
     offset: Expr | None = None
+    streamed: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -135,7 +139,28 @@ class SortRow:
     extent: int
 
 
-Statement = For | If | Block | Let | Alloc | Store | SortRow
+@dataclass(frozen=True, eq=False, slots=True)
+class HalveRow:
+    """Adds the second half of a row to the first, element by element, then that one's halves, and
+    so on. The first of the `extent` elements, a power of two, is then the sum of all."""
+
+    row: Row
+    extent: int
+
+
+Statement = For | If | Block | Let | Alloc | Store | SortRow | HalveRow
+
+
+class Operation(NamedTuple):
+    """A kind of scalar operation.
+
+    name: a row of `graph.scalar_ops.SCALAR_OPS`, fma, cast or sort. dtype: the
+    widest of its operands and its result. vector: whether several elements are computed at once.
+    """
+
+    name: str
+    dtype: np.dtype
+    vector: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +169,20 @@ class Cost:
 
     flops: arithmetic operations, of any dtype; a fused multiply-add is two.
     bytes_read, bytes_written: of the caller's arrays and the scratch memory, each element once.
+    accesses: bytes that are loaded and stored, each time; none where a register has them already.
+    lines: bytes of the cache lines that elements lie in which are far apart, each time.
+    chain: operations that have to wait for the result of the one before, in additions.
+    operations: how often each kind of scalar operation is done, in order of first use; in a loop
+        once where all its steps do the same.
     """
 
     flops: int
     bytes_read: int
     bytes_written: int
+    accesses: int = 0
+    lines: int = 0
+    chain: int = 0
+    operations: tuple[tuple[Operation, int], ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -216,6 +250,8 @@ def written_by(statement: Statement) -> tuple[Buffer, ...]:
     """The buffers that one statement, without those inside it, writes."""
     if isinstance(statement, SortRow):
         return (statement.to.buffer, statement.work.buffer)
+    if isinstance(statement, HalveRow):
+        return (statement.row.buffer,)
     return (statement.buffer,) if isinstance(statement, Store) else ()
 
 

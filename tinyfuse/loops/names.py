@@ -10,12 +10,7 @@ from tinyfuse.loops.ir import Alloc, Block, For, If, Kernel, Let, Local, Stateme
 def local_names(kernel: Kernel) -> dict[Local, str]:
     """A name for each local, none of them that of a loop variable, a buffer, or another local in
     the same block or in one around it: a statement may use all of these."""
-    others = {buffer.name for buffer in kernel.parameters}
-    for statement in walk_statements(kernel.body):
-        if isinstance(statement, For):
-            others.add(statement.variable.name)
-        elif isinstance(statement, Alloc):
-            others.add(statement.buffer.name)
+    others = names_in(kernel)
     names: dict[Local, str] = {}
     blocks: list[tuple[Sequence[Statement], set[str]]] = [(kernel.body, others)]
     while blocks:
@@ -25,6 +20,17 @@ def local_names(kernel: Kernel) -> dict[Local, str]:
             if isinstance(statement, Let):
                 names[statement.local] = _unused(statement.local.name, taken)
         blocks += [(inner, taken) for statement in block for inner in _inner_blocks(statement)]
+    return names
+
+
+def names_in(kernel: Kernel) -> set[str]:
+    """The names of all its buffers and loop variables."""
+    names = {buffer.name for buffer in kernel.parameters}
+    for statement in walk_statements(kernel.body):
+        if isinstance(statement, For):
+            names.add(statement.variable.name)
+        elif isinstance(statement, Alloc):
+            names.add(statement.buffer.name)
     return names
 
 

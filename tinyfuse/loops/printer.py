@@ -10,6 +10,7 @@ from tinyfuse.loops.ir import (
     Block,
     Buffer,
     For,
+    HalveRow,
     If,
     Kernel,
     Let,
@@ -55,6 +56,14 @@ def kernel_lines(kernel: Kernel) -> list[str]:
     return [head, *_Lines(kernel).block(kernel.body)]
 
 
+def loop_text(node: For) -> str:
+    """The range of a loop and its kind: `1 <= i < 64 vector`."""
+    variable = node.variable
+    start = f"{variable.start} <= " if variable.start else ""
+    kind = "" if node.kind is LoopKind.SERIAL else f" {node.kind.value}"
+    return f"{start}{variable.name} < {variable.start + variable.extent}{kind}"
+
+
 def _typed(buffer: Buffer) -> str:
     return f"{buffer.name}: {describe((buffer.size,), buffer.dtype)}"
 
@@ -82,7 +91,7 @@ class _Lines:
 
     def statement(self, node: Statement) -> Iterator[str]:
         if isinstance(node, For):
-            yield self.loop_head(node)
+            yield f"for {loop_text(node)}"
             yield from self.block(node.body)
         elif isinstance(node, Block):
             yield "block"
@@ -99,16 +108,13 @@ class _Lines:
         elif isinstance(node, SortRow):
             row, to, work = (self.row(row) for row in (node.row, node.to, node.work))
             yield f"store {node.sort.value} {node.extent} elements of {row} to {to}, using {work}"
+        elif isinstance(node, HalveRow):
+            yield f"halve {node.extent} elements of {self.row(node.row)} to their sum"
         elif isinstance(node, Let):
             yield from self.definition(f"let {self.names[node.local]}", node.value)
         elif isinstance(node, Store):
-            yield from self.definition(self.element(node), node.value)
-
-    def loop_head(self, node: For) -> str:
-        variable = node.variable
-        start = f"{variable.start} <= " if variable.start else ""
-        kind = "" if node.kind is LoopKind.SERIAL else f" {node.kind.value}"
-        return f"for {start}{variable.name} < {variable.start + variable.extent}{kind}"
+            target = f"stream {self.element(node)}" if node.streamed else self.element(node)
+            yield from self.definition(target, node.value)
 
     def definition(self, target: str, value: Expr) -> list[str]:
         *parts, text = self.value(value)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tinyfuse.loops.ir import Block, For, If, Let, Row, SortRow, Statement, Store, walk_statements
+from tinyfuse.loops.ir import (
+    Block,
+    For,
+    HalveRow,
+    If,
+    Let,
+    Row,
+    SortRow,
+    Statement,
+    Store,
+    walk_statements,
+)
 from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, substitute, walk
 from tinyfuse.stage.index import Affine, Axis
 
@@ -29,13 +40,15 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
     if isinstance(node, Store):
         offset = None if node.offset is None else substitute(node.offset, values)
         position = node.position.substitute(values)
-        return Store(node.buffer, position, substitute(node.value, values), offset)
+        return Store(node.buffer, position, substitute(node.value, values), offset, node.streamed)
     if isinstance(node, SortRow):
         row, to, work = (
             Row(row.buffer, row.position.substitute(values))
             for row in (node.row, node.to, node.work)
         )
         return SortRow(node.sort, row, to, work, node.extent)
+    if isinstance(node, HalveRow):
+        return HalveRow(Row(node.row.buffer, node.row.position.substitute(values)), node.extent)
     return node
 
 
@@ -55,6 +68,8 @@ def indices_of(statements: Sequence[Statement]) -> Iterator[Affine]:
             yield statement.position
         elif isinstance(statement, SortRow):
             yield from (row.position for row in (statement.row, statement.to, statement.work))
+        elif isinstance(statement, HalveRow):
+            yield statement.row.position
         for value in values_of(statement):
             for node in walk(value):
                 if isinstance(node, Load):

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from tinyfuse.dtypes import INT64
 from tinyfuse.errors import VerificationError
+from tinyfuse.loops.halving import can_halve
 from tinyfuse.loops.ir import (
     Alloc,
     Block,
     Buffer,
     For,
+    HalveRow,
     If,
     Kernel,
     Let,
@@ -23,6 +25,7 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.loops.sorting import work_type
+from tinyfuse.loops.streaming import can_stream
 from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine
 from tinyfuse.stage.ir import Sort
@@ -48,6 +51,7 @@ class _Scope:
         self.kernel, self.inputs = kernel, inputs
         self.buffers = buffers
         self.locals: set[Local] = set()
+        self.rows: set[Store] = set()  # what may be streamed
 
     def block(
         self, body: Sequence[Statement], variables: frozenset[str], outermost: bool = False
@@ -76,6 +80,8 @@ class _Scope:
             self.buffers.add(node.buffer)
         elif isinstance(node, SortRow):
             self.sort(node, variables)
+        elif isinstance(node, HalveRow):
+            self.halve(node, variables)
         else:
             self.store(node, variables)
 
@@ -88,10 +94,16 @@ class _Scope:
             alone or node.kind is not LoopKind.PARALLEL,
             f"the parallel loop {name} is not outermost",
         )
+        stores = [statement for statement in node.body if isinstance(statement, Store)]
+        self.rows.update(store for store in stores if can_stream(node, store))
         self.block(node.body, variables | {name})
 
     def store(self, node: Store, variables: frozenset[str]) -> None:
         self.check(node.buffer not in self.inputs, f"{node.buffer.name} is an input and written")
+        self.check(
+            not node.streamed or node in self.rows,
+            f"{node.buffer.name} is streamed, but not as a row by the innermost loop alone",
+        )
         self.same_dtype(node.buffer.name, node.buffer.dtype, node.value)
         self.address(node.buffer, node.position, variables, guarded=node.offset is not None)
 
@@ -108,6 +120,13 @@ class _Scope:
             self.address(each.buffer, each.position, variables, guarded=False)
             last = each.position + (node.extent * extent - 1)
             self.address(each.buffer, last, variables, guarded=False)
+
+    def halve(self, node: HalveRow, variables: frozenset[str]) -> None:
+        buffer, extent = node.row.buffer, node.extent
+        self.check(buffer not in self.inputs, f"{buffer.name} is an input and written")
+        self.check(can_halve(buffer.dtype, extent), f"{buffer.name} cannot be halved as a row")
+        for position in (node.row.position, node.row.position + (extent - 1)):
+            self.address(buffer, position, variables, guarded=False)
 
     def value(self, root: Expr, variables: frozenset[str]) -> None:
         guarded = _guarded_nodes(root)

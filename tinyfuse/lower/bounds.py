@@ -38,6 +38,9 @@ class Range:
         return Range(Affine(), axis.extent)  # moves with a loop and meets an edge: all of the axis
 
 
+Ranges = Mapping[Axis, Range]
+
+
 def whole(axis: Axis) -> Range:
     return Range(Affine(), axis.extent)
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from tinyfuse.loops.ir import Statement, parallel_loop
-
-# Work, in additions, below which handing steps to another thread costs more than it saves: a few
-# microseconds of vector code, against about one for the hand-over.
-MIN_WORK = 1 << 16
+from tinyfuse.loops.ir import Cost, Statement, parallel_loop
+from tinyfuse.machine import Machine
+from tinyfuse.schedule.cost import seconds
 
 
-def grain(body: Sequence[Statement], work: int) -> int:
+def grain(body: Sequence[Statement], spent: Cost, machine: Machine) -> int:
     """The least number of steps worth a thread; 1 where the kernel has no parallel loop.
 
-    work: of the whole kernel, in additions.
+    They take as long as waking the thread. spent: by the whole kernel.
     """
     loop = parallel_loop(body)
     if loop is None:
         return 1
     extent = loop.variable.extent
-    return max(1, min(extent, MIN_WORK * extent // max(1, work)))
+    worth = math.ceil(machine.constants.wake * extent / seconds(spent, machine))
+    return max(1, min(extent, worth))

@@ -12,31 +12,39 @@ from math import prod
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
+from tinyfuse.loops.halving import can_halve
 from tinyfuse.loops.ir import (
     Alloc,
     Buffer,
     For,
+    HalveRow,
     If,
     Kernel,
     LoopKind,
     Loops,
+    Row,
     Scope,
     Statement,
     Store,
 )
-from tinyfuse.lower.bounds import Range, image, whole
+from tinyfuse.lower.bounds import Ranges, whole
 from tinyfuse.lower.collapse import collapse
+from tinyfuse.lower.coverage import Coverage
 from tinyfuse.lower.grain import grain
 from tinyfuse.lower.hoist import hoist
-from tinyfuse.lower.nest import Ranges
 from tinyfuse.lower.pieces import rounds
 from tinyfuse.lower.point import Point
-from tinyfuse.lower.reads import Reads, condition_before, mentions, reads_of
-from tinyfuse.lower.rows import STACK_LIMIT, RowLowering
+from tinyfuse.lower.reads import Reads, condition_before, reads_of
+from tinyfuse.lower.regions import Regions
+from tinyfuse.lower.rows import RowLowering
 from tinyfuse.lower.scratch import plan_scratch
+from tinyfuse.lower.sharing import shares
 from tinyfuse.lower.storage import Names, Storage
+from tinyfuse.lower.streaming import stream
 from tinyfuse.machine import Machine
-from tinyfuse.schedule.schedule import Loop, Schedule, Site
+from tinyfuse.records import replace
+from tinyfuse.schedule.places import STACK_LIMIT, Loop, Site
+from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.expr import Const, Expr, Load, Op
 from tinyfuse.stage.index import Affine, Axis, IndexLike, affine
 from tinyfuse.stage.ir import Order, Stage
@@ -57,7 +65,8 @@ class _Lowering(RowLowering):
         self.stages = schedule.stages
         self.storage: dict[Stage, Storage] = {}
         self.reads: dict[Stage, Reads] = {}
-        self.attachments: dict[Stage, list[Stage]] = {}
+        self.places = schedule.places
+        self.regions = Regions(self.places, self.reads)
         self.lanes: set[Stage] = set()  # stages whose last axis is halved to one element
         # An inlined stage names a local, a stored one its buffer.
         self.stored = [s for s in self.stages.stages if not schedule[s].inlined]
@@ -69,8 +78,11 @@ class _Lowering(RowLowering):
     def program(self) -> Loops:
         self._read()
         buffers = self._root_buffers()
-        roots = [s for s in self.stored if not self.schedule[s].compute_at and _size(s)]
-        kernels = tuple(self._kernel(stage) for stage in roots)
+        roots = list(self.places.kernels)
+        for stage in roots:
+            if not _size(stage):  # which computes nothing: what is kept of others has to be empty
+                Coverage(self.places, stage).check_kernel()
+        kernels = tuple(self._kernel(stage) for stage in roots if _size(stage))
         scratch, scratch_bytes = plan_scratch(
             kernels, [b for b in (*buffers, *self.own_buffers.values()) if b.scope is Scope.SCRATCH]
         )
@@ -88,42 +100,49 @@ class _Lowering(RowLowering):
             if stage.order is Order.HALVING:
                 self.lanes.add(stage.reads()[0].source)
             self.reads[stage] = reads_of(self.schedule, stage.expressions)
-            site = self.schedule[stage].compute_at
-            if site:
-                self.attachments.setdefault(site.stage, []).append(stage)
 
     def _root_buffers(self) -> list[Buffer]:
         buffers = []
         arguments = {*self.stages.inputs, *self.stages.outputs}
         for stage in (*self.stages.inputs, *self.stored):
-            if stage.is_input or not self.schedule[stage].compute_at:
+            if stage.is_input or self.places.storage(stage) is None:
                 scope = Scope.ARGUMENT if stage in arguments else Scope.SCRATCH
                 region = {axis: whole(axis) for axis in stage.axes}
                 buffers.append(self._store_region(stage, scope, region))
         return buffers
 
     def _store_region(self, stage: Stage, scope: Scope, region: Ranges) -> Buffer:
-        extents = tuple(region[axis].extent for axis in stage.axes)
+        extents, ring = [region[axis].extent for axis in stage.axes], None
+        plan = self.places.plans.get(stage)
+        if plan and plan.ring:
+            ring = stage.axes.index(plan.ring[0])
+            extents[ring] = plan.ring[1]
         buffer = Buffer(stage.name, stage.dtype, prod(extents), scope)
-        self.storage[stage] = Storage(buffer, tuple(region[a].base for a in stage.axes), extents)
+        origin = tuple(region[axis].base for axis in stage.axes)
+        self.storage[stage] = Storage(buffer, origin, tuple(extents), ring)
         return buffer
 
     def _kernel(self, stage: Stage) -> Kernel:
         self.names = Names(self.reserved)
-        body = hoist(collapse(self._produce(stage, {axis: whole(axis) for axis in stage.axes})))
+        self.coverage = Coverage(self.places, stage)
+        statements = self._produce(stage, {axis: whole(axis) for axis in stage.axes})
+        self.coverage.check_kernel()
         computed = self._computed(stage)
+        streamed = [self.storage[s].buffer for s in computed if self.schedule[s].streamed]
+        body = stream(hoist(collapse(statements)), streamed)
         sources = tuple(dict.fromkeys(source for s in computed for source in s.sources))
         name = f"{self.stages.name}_{stage.name}"
         counts = count(body)
+        spent = counts.cost()
         return Kernel(
             name,
             body,
             counts.parameters(),
             frozenset(counts.written),
             tuple(s.name for s in computed),
-            counts.cost(),
+            spent,
             sources,
-            grain(body, counts.work),
+            grain(body, spent, self.machine),
         )
 
     def _computed(self, stage: Stage) -> list[Stage]:
@@ -133,7 +152,7 @@ class _Lowering(RowLowering):
         while pending:
             inner = pending.pop()
             found.update(dict.fromkeys(self.reads[inner].inlined))
-            for producer in self.attachments.get(inner, ()):
+            for producer in self.places.attached.get(inner, ()):
                 found[producer] = None
                 pending.append(producer)
         return [s for s in self.stages.stages if s in found]
@@ -142,23 +161,25 @@ class _Lowering(RowLowering):
 
     def _produce(self, stage: Stage, region: Ranges) -> list[Statement]:
         """Statements that compute a region of a stage into its storage."""
+        self.coverage.computed(stage, region)
         ranges = {**region, **{axis: whole(axis) for axis in stage.reduce_axes}}
+        return self._with_attached(Site(stage, None), ranges, lambda: self._own(stage, ranges))
+
+    def _own(self, stage: Stage, ranges: Ranges) -> list[Statement]:
+        """The loops of a stage itself."""
         loops = self.schedule[stage].loops
         reduced = [place for place, loop in enumerate(loops) if loop.axis in stage.reduce_axes]
-        attached = self._attached(stage, None, ranges)
         if stage.scatter:
-            return attached + self._scattered(stage, ranges)
+            return self._scattered(stage, ranges)
         if stage.scan:
-            return attached + self._scanned(stage, stage.scan, ranges)
+            return self._scanned(stage, stage.scan, ranges)
         if stage.sort:
-            return attached + self._sorted(stage, stage.sort, ranges)
+            return self._sorted(stage, stage.sort, ranges)
         if not reduced:
-            return attached + self._nest(
-                stage, loops, ranges, lambda point: self._element(stage, point)
-            )
+            return self._nest(stage, loops, ranges, lambda point: self._element(stage, point))
         depth = reduced[0]
         combine = self._chain if stage.order is Order.SERIAL else self._tree
-        return attached + self._nest(
+        return self._nest(
             stage, loops[:depth], ranges, lambda inner: combine(stage, loops[depth:], inner)
         )
 
@@ -212,15 +233,16 @@ class _Lowering(RowLowering):
         mark = len(self.names.active)
         point = self._point()
         value = point.value(condition, {axis: r.base for axis, r in ranges.items()})
-        links = self._nest(stage, loops, ranges, update)
+        with self.coverage.condition():
+            links = self._nest(stage, loops, ranges, update)
         del self.names.active[mark:]
         return [*point.lets, If(value, tuple(links), ())]
 
     def _waits(self, condition: Expr, stage: Stage, loops: Sequence[Loop]) -> bool:
         """Whether a condition needs what is computed inside one of a stage's loops."""
-        sites = [Site(stage, loop) for loop in loops]
         sources = [load.source for load in reads_of(self.schedule, [condition]).loads]
-        return any(not s.is_input and self.schedule[s].compute_at in sites for s in sources)
+        sites = [self.schedule[s].compute_at for s in sources if not s.is_input]
+        return any(at and at.stage is stage and at.loop in loops for at in sites)
 
     def _point(self) -> Point:
         innermost = self.loop_stack[-1] if self.loop_stack else None
@@ -302,6 +324,12 @@ class _Lowering(RowLowering):
             values = {**{a: r.base for a, r in point.items()}, axis: affine(place)}
             return source.load([index.substitute(values) for index in load.indices])
 
+        def result(point: Ranges) -> list[Statement]:
+            return [Store(self.storage[stage].buffer, self._position(stage, point), at(point, 0))]
+
+        first, second = (at(ranges, place).indices[0] for place in (0, 1))
+        if not free and second == first + 1 and can_halve(body.dtype, axis.extent, body.name):
+            return [HalveRow(Row(source.buffer, first), axis.extent), *result(ranges)]
         statements: list[Statement] = []
         for pairs, step, distance in rounds(stage.order, axis.extent):
             mark = len(self.names.active)
@@ -319,64 +347,61 @@ class _Lowering(RowLowering):
             kind = LoopKind.SERIAL if free else LoopKind.VECTOR
             statements += [For(pair, kind, tuple(inner))] if pair else inner
             del self.names.active[mark:]
-
-        def result(point: Ranges) -> list[Statement]:
-            return [Store(self.storage[stage].buffer, self._position(stage, point), at(point, 0))]
-
         return statements + self._nest(stage, free, ranges, result, bare=True)
 
     # --- stages computed inside a loop of another -------------------------------------------------
 
-    def _attached(self, stage: Stage, loop: Loop | None, ranges: Ranges) -> list[Statement]:
-        """Storage for, and computation of, the stages placed in this loop."""
-        statements: list[Statement] = []
-        for producer in self.attachments.get(stage, ()):
-            site = self.schedule[producer].compute_at
-            if site and site.loop == loop:
-                region = self._region(producer, stage, ranges)
-                if region is None:
-                    continue
-                single = all(range_.extent == 1 for range_ in region.values())
-                scope = Scope.REGISTER if single else Scope.STACK
-                buffer = self._store_region(producer, scope, region)
-                if not buffer.size:
-                    continue
-                if buffer.nbytes > STACK_LIMIT:
-                    raise ScheduleError(
-                        f"compute_at({producer.name}, {stage.name}): {buffer.nbytes} bytes are more"
-                        f" than the {STACK_LIMIT} that fit a thread's stack; use a loop further in"
-                    )
-                statements.append(Alloc(buffer))
+    def _attached(
+        self, site: Site, kept: Mapping[Stage, Ranges], computed: Mapping[Stage, Ranges]
+    ) -> list[Statement]:
+        statements = self._allocated(
+            site,
+            {
+                producer: region
+                for producer, region in kept.items()
+                if _is_at(self.places.storage(producer), site) and _elements(region)
+            },
+        )
+        for producer, region in computed.items():
+            if _is_at(self.places.plans[producer].compute_at, site) and _elements(region):
                 statements += self._produce(producer, region)
         return statements
 
-    def _region(self, producer: Stage, consumer: Stage, ranges: Ranges) -> Ranges | None:
-        """What of a producer its consumer reads while the consumer's axes run over the ranges.
+    def _allocated(self, site: Site, regions: Mapping[Stage, Ranges]) -> list[Statement]:
+        """Memory for these regions, on the stack or in registers; large ones share it."""
+        buffers = {
+            stage: self._store_region(stage, self._scope(stage, region), region)
+            for stage, region in regions.items()
+        }
+        sizes = {stage: buffer.size for stage, buffer in buffers.items()}
+        statements: list[Statement] = []
+        for share in shares(self.places, site, sizes):
+            buffer = buffers[share.stages[0]]
+            if len(share.stages) > 1:
+                name = self.names.fresh("_and_".join(stage.name for stage in share.stages[:2]))
+                buffer = Buffer(name, share.dtype, share.size, Scope.STACK)
+                for stage in share.stages:
+                    self.storage[stage] = replace(self.storage[stage], buffer=buffer)
+            if buffer.nbytes > STACK_LIMIT:
+                raise ScheduleError(
+                    f"compute_at({share.stages[0].name}, {site.stage.name}): {buffer.nbytes} bytes"
+                    f" are more than the {STACK_LIMIT} that fit a thread's stack; use a loop"
+                    f" further in"
+                )
+            statements.append(Alloc(buffer))
+        return statements
 
-        None where it reads nothing, because all its elements are on the other side of a test.
-        """
-        demands = [
-            [
-                *map(whole, producer.axes[: len(load.data)]),
-                *(image(index, ranges) for index in load.indices),
-            ]
-            for load in self.reads[consumer].loads
-            if load.source is producer
-        ]
-        if not demands:
-            if mentions(self.schedule, consumer, producer):
-                return None
-            raise ScheduleError(f"compute_at: {consumer.name} does not read {producer.name}")
-        region: dict[Axis, Range] = {}
-        row = producer.row_axis
-        for axis, first, *others in zip(producer.axes, *demands, strict=True):
-            if row and axis is row:
-                region[axis] = whole(axis)
-                continue
-            for other in others:
-                first = first.hull(other)
-            region[axis] = first.within(axis)
-        return region
+    def _scope(self, stage: Stage, region: Ranges) -> Scope:
+        single = all(range_.extent == 1 for range_ in region.values())
+        return Scope.REGISTER if single and not self.places.plans[stage].ring else Scope.STACK
+
+
+def _is_at(place: Site | None, site: Site) -> bool:
+    return place is not None and place.stage is site.stage and place.loop == site.loop
+
+
+def _elements(region: Ranges) -> int:
+    return prod(range_.extent for range_ in region.values())
 
 
 def _size(stage: Stage) -> int:

@@ -7,15 +7,18 @@ chooses.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
-from tinyfuse.loops.ir import LoopKind, Statement
-from tinyfuse.lower.bounds import Range, changes, excluded
-from tinyfuse.lower.pieces import Piece, assembled, choices, parts, run, steps
+from tinyfuse.loops.ir import Block, LoopKind, Statement
+from tinyfuse.lower.bounds import Range, Ranges, changes, excluded
+from tinyfuse.lower.coverage import Coverage
+from tinyfuse.lower.pieces import Piece, assembled, choices, numbered_steps, parts, run, steps
 from tinyfuse.lower.reads import Reads
+from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.storage import Names
-from tinyfuse.schedule.schedule import Loop
+from tinyfuse.schedule.places import Loop, Site
 from tinyfuse.stage.expr import Op, walk
 from tinyfuse.stage.index import Axis, affine
 from tinyfuse.stage.ir import Stage
@@ -23,7 +26,6 @@ from tinyfuse.stage.ir import Stage
 # Operations that lanes may run behind a test.
 LANE_BUDGET = 6
 
-Ranges = Mapping[Axis, Range]
 Leaf = Callable[[Ranges], list[Statement]]
 
 
@@ -34,10 +36,41 @@ class NestLowering(ABC):
     lanes: set[Stage]  # stages whose last axis is halved to one element
     names: Names
     loop_stack: list[Axis]
+    regions: Regions
+    coverage: Coverage  # of the kernel at hand
 
     @abstractmethod
-    def _attached(self, stage: Stage, loop: Loop | None, ranges: Ranges) -> list[Statement]:
-        """Storage for, and computation of, the stages placed in this loop."""
+    def _attached(
+        self, site: Site, kept: Mapping[Stage, Ranges], computed: Mapping[Stage, Ranges]
+    ) -> list[Statement]:
+        """Storage for what is kept during one step of a loop, and what is computed in it."""
+
+    def _with_attached(
+        self,
+        site: Site,
+        ranges: Ranges,
+        body: Callable[[], list[Statement]],
+        bare: bool = False,
+        variable: Axis | None = None,
+    ) -> list[Statement]:
+        """One step of a loop: what is computed in it of other stages, then its own.
+
+        variable: that of the loop, if its steps run one after the other.
+        """
+        if bare or site.stage not in self.regions.places.attached:
+            return body()
+        regions = self.regions.at(site, ranges)
+        computed = self.regions.at(site, ranges, variable) if variable else regions
+        with self.coverage.checked(site, regions):
+            return self._attached(site, regions, computed) + body()
+
+    def _before(self, site: Site, ranges: Ranges, variable: Axis | None) -> list[Statement]:
+        """What the first step of a loop finds computed, where each computes only what is new."""
+        attached = self.regions.places.attached.get(site.stage, ())
+        if variable is None or not any(self.regions.is_kept(stage, site) for stage in attached):
+            return []
+        regions = self.regions.before(site, ranges, variable)
+        return [Block(tuple(self._attached(site, regions, regions)))] if regions else []
 
     def _nest(
         self, stage: Stage, loops: Sequence[Loop], ranges: Ranges, leaf: Leaf, bare: bool = False
@@ -52,18 +85,18 @@ class NestLowering(ABC):
         mark = len(self.names.active)
         pieces = self._pieces(stage, loop, ranges, bare)
         shared = self._shared_counter(loop, pieces)
-        bodies = []
+        site, bodies, before, depth = Site(stage, loop), [], [], len(self.loop_stack)
         for piece in pieces:
             inner = {**ranges, loop.axis: piece.range}
-            if piece.variable:
-                self.loop_stack.append(piece.variable)
-            body = [] if bare else self._attached(stage, loop, inner)
-            body += self._nest(stage, rest, inner, leaf, bare)
-            if piece.variable:
-                self.loop_stack.pop()
-            bodies.append(body)
+            body = functools.partial(self._nest, stage, rest, inner, leaf, bare)
+            serial = piece.variable if loop.kind is not LoopKind.PARALLEL else None
+            before.append([] if bare else self._before(site, inner, serial))
+            with self.coverage.step(loop, piece):
+                self.loop_stack += [piece.variable] if piece.variable else []
+                bodies.append(self._with_attached(site, inner, body, bare, serial))
+                del self.loop_stack[depth:]
         del self.names.active[mark:]
-        return assembled(loop, shared, pieces, bodies)
+        return assembled(loop, shared, pieces, bodies, before)
 
     def _shared_counter(self, loop: Loop, pieces: Sequence[Piece]) -> Axis | None:
         """The counter of a parallel loop of which threads share several different pieces."""
@@ -80,9 +113,7 @@ class NestLowering(ABC):
             return self._steps(stage, loop, ranges, bare)
         if loop.kind is LoopKind.UNROLL:
             return [Piece(Range(range_.base + s, 1), s, s + 1) for s in range(range_.extent)]
-        cuts = (
-            [] if bare or self._keeps_lanes(stage, loop) else self._cuts(stage, loop.axis, ranges)
-        )
+        cuts = [] if bare or self._keeps_lanes(stage, loop) else self._cuts(stage, loop, ranges)
         if range_.base.is_constant:
             name = self.names.fresh(loop.axis.name) if range_.extent > 1 else ""
             start = range_.base.constant
@@ -103,23 +134,33 @@ class NestLowering(ABC):
         bodies = [s.body for s in (stage, *self.reads[stage].inlined) if s.body]
         return sum(isinstance(node, Op) for body in bodies for node in walk(body)) <= LANE_BUDGET
 
-    def _cuts(self, stage: Stage, axis: Axis, ranges: Ranges) -> list[int]:
-        """Where along an axis the conditions in the stage's body change."""
-        return [
+    def _cuts(self, stage: Stage, loop: Loop, ranges: Ranges) -> list[int]:
+        """Where along a loop conditions change: in the stage's body, or in what is computed inside
+        the loop."""
+        cuts = [
             cut
             for condition in self.reads[stage].conditions
             if not any(excluded(test, ranges) for test in condition)
             for test in condition
-            for cut in changes(test, axis, ranges)
+            for cut in changes(test, loop.axis, ranges)
         ]
+        range_ = ranges[loop.axis]
+        if stage in self.regions.places.attached and range_.base.is_constant:
+            place = Axis(loop.axis.name, range_.extent, range_.base.constant)
+            step = Range(affine(place), min(loop.step, range_.extent))
+            inner = {**ranges, loop.axis: step}
+            cuts += self.regions.edges(Site(stage, loop), inner, place)
+        return cuts
 
     def _steps(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[Piece]:
         """Steps of several elements, cut where they can be, with a shorter one at each end."""
         range_ = ranges[loop.axis]
-        if bare or loop.kind is LoopKind.PARALLEL or not range_.base.is_constant:
+        if bare or not range_.base.is_constant:
             return steps(loop, range_, self.names.fresh)
         start = range_.base.constant
-        cuts = self._cuts(stage, loop.axis, ranges)
+        cuts = self._cuts(stage, loop, ranges)
+        if loop.kind is LoopKind.PARALLEL:
+            return numbered_steps(loop, start, range_.extent, cuts, self.names.fresh)
         return [
             piece
             for low, high in parts(start, start + range_.extent, cuts)

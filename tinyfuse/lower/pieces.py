@@ -8,7 +8,8 @@ from itertools import pairwise
 from tinyfuse.loops.ir import Alloc, Block, For, If, LoopKind, Statement
 from tinyfuse.lower.bounds import Range
 from tinyfuse.records import dataclass
-from tinyfuse.schedule.schedule import MAX_PIECES, Loop
+from tinyfuse.schedule.places import Loop
+from tinyfuse.schedule.schedule import MAX_PIECES
 from tinyfuse.stage.expr import IndexTest
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Order
@@ -60,6 +61,30 @@ def steps(loop: Loop, range_: Range, fresh: Callable[[str], str]) -> list[Piece]
     return pieces
 
 
+def numbered_steps(
+    loop: Loop, start: int, extent: int, cuts: Sequence[int], fresh: Callable[[str], str]
+) -> list[Piece]:
+    """Steps of several elements that threads share: those in which a test changes are pieces of
+    their own. All are numbered from 0."""
+    count, tail = divmod(extent, loop.step)
+    changed = {(cut - start) // loop.step for cut in cuts if start < cut < start + extent}
+    inside = [edge for number in changed for edge in (number, number + 1)]
+    name = fresh(f"{loop.axis.name}_outer") if count > 1 else ""
+    pieces = []
+    for low, high in parts(0, count, inside):
+        if high - low == 1:
+            first = Range(affine(start + low * loop.step), loop.step)
+            pieces.append(Piece(first, low, high))
+        else:
+            variable = Axis(name, high - low, low)
+            pieces.append(
+                Piece(Range(variable * loop.step + start, loop.step), low, high, variable)
+            )
+    if tail:
+        pieces.append(Piece(Range(affine(start + count * loop.step), tail), count, count + 1))
+    return pieces
+
+
 def choices(position: Affine, cuts: Sequence[int]) -> list[Piece]:
     """A single position that moves with an outer loop: a piece for each part of its values."""
     variable, offset = position.terms[0][0], position.constant
@@ -77,18 +102,24 @@ def choices(position: Affine, cuts: Sequence[int]) -> list[Piece]:
 
 
 def assembled(
-    loop: Loop, shared: Axis | None, pieces: list[Piece], bodies: list[list[Statement]]
+    loop: Loop,
+    shared: Axis | None,
+    pieces: list[Piece],
+    bodies: list[list[Statement]],
+    before: list[list[Statement]],
 ) -> list[Statement]:
     """The statements of all pieces, each in the loop or behind the test that it needs.
 
-    shared: the counter of one loop that runs them all, so that threads can share them.
+    shared: the counter of one loop that runs them all, so that threads can share them. before: what
+    runs before the loop of each piece.
     """
     if pieces and pieces[0].test:
         return _choice(affine(pieces[0].test), pieces, bodies)
     if shared:
         return [For(shared, loop.kind, tuple(_choice(affine(shared), pieces, bodies)))]
     statements: list[Statement] = []
-    for piece, body in zip(pieces, bodies, strict=True):
+    for piece, body, early in zip(pieces, bodies, before, strict=True):
+        statements += early
         if piece.variable and body:
             body = [For(piece.variable, loop.kind, tuple(body))]
         elif len(pieces) > 1 and any(isinstance(statement, Alloc) for statement in body):

@@ -13,7 +13,6 @@ from tinyfuse.stage.expr import (
     Load,
     Op,
     axes_of,
-    loads,
     substitute,
     walk,
 )
@@ -23,37 +22,90 @@ from tinyfuse.stage.ir import Stage
 Condition = tuple[IndexTest, ...]  # all of which have to hold
 
 
+Key = tuple[Stage, tuple[Affine, ...], tuple[Expr, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """In terms of the reader's axes. inlined: the stages seen through, in order of the program."""
+    """In terms of the reader's axes. guards: for each load the conditions under any of which it
+    runs. inlined: the stages seen through, in order of the program."""
 
     loads: tuple[Load, ...]
+    guards: tuple[tuple[Condition, ...], ...]
     conditions: tuple[Condition, ...]
     inlined: tuple[Stage, ...]
 
 
 def reads_of(schedule: Schedule, expressions: Sequence[Expr]) -> Reads:
     """All loads of stored stages and all conditions on indices, each distinct one once."""
-    loads: dict[tuple[Stage, tuple[Affine, ...], tuple[Expr, ...]], Load] = {}
+    loads: dict[Key, tuple[Load, dict[Condition, None]]] = {}
     conditions: dict[Condition, None] = {}
     inlined: dict[Stage, None] = {}
-    seen: set[tuple[Stage, tuple[Affine, ...]]] = set()
-    pending = list(expressions)
+    seen: set[tuple[Stage, tuple[Affine, ...], Condition]] = set()
+    pending: list[tuple[Expr, Condition]] = [(expression, ()) for expression in expressions]
     while pending:
-        body = pending.pop()
-        for node in walk(body):
-            if isinstance(node, Op) and node.name == "select":
-                conditions.update(_condition(node.operands[0]))
+        body, around = pending.pop()
+        for node, condition in guarded(body, around):
+            if is_select(node):
+                conditions.update(_condition(node.parts[0]))
             elif isinstance(node, Load):
-                key = (node.source, node.indices)
                 if not is_inlined(schedule, node.source):
-                    loads.setdefault((*key, node.data), node)
-                elif key not in seen:
-                    seen.add(key)
+                    _, guards = loads.setdefault((node.source, node.indices, node.data), (node, {}))
+                    guards[condition] = None
+                elif (node.source, node.indices, condition) not in seen:
+                    seen.add((node.source, node.indices, condition))
                     inlined[node.source] = None
-                    pending.append(inlined_body(node.source, node.indices))
+                    pending.append((inlined_body(node.source, node.indices), condition))
     ordered = tuple(s for s in schedule.stages.stages if s in inlined) if inlined else ()
-    return Reads(tuple(loads.values()), tuple(conditions), ordered)
+    return Reads(
+        tuple(load for load, _ in loads.values()),
+        tuple(tuple(guards) for _, guards in loads.values()),
+        tuple(conditions),
+        ordered,
+    )
+
+
+# A load behind more tests than this is taken to run whatever the others say.
+MOST_TESTS = 8
+
+
+def guarded(root: Expr, around: Condition = ()) -> list[tuple[Expr, Condition]]:
+    """Every node with the tests on indices that have to hold where it runs; more than once where
+    it stands behind different ones."""
+    found: list[tuple[Expr, Condition]] = []
+    seen: set[tuple[int, Condition]] = set()
+    pending = [(root, around)]
+    while pending:
+        node, condition = pending.pop()
+        if (id(node), condition) in seen:
+            continue
+        seen.add((id(node), condition))
+        found.append((node, condition))
+        inside = [condition] * len(node.parts)
+        if is_select(node):
+            inside = [condition, *_branches(node.parts[0], condition)]
+        pending += reversed(list(zip(node.parts, inside, strict=True)))
+    return found
+
+
+def _branches(test: Expr, around: Condition) -> tuple[Condition, Condition]:
+    """What holds in the two branches of a select, besides what holds around it."""
+    if len(around) >= MOST_TESTS:
+        return around, around
+    chosen = tuple(dict.fromkeys([*around, *next(iter(_condition(test)), ())]))
+    other = complement(test) if isinstance(test, IndexTest) else None
+    return chosen, (*around, other) if other and other not in around else around
+
+
+def complement(test: IndexTest) -> IndexTest | None:
+    """The test that holds where this one does not; None where that is not one test."""
+    if test.low is None:
+        return IndexTest(test.index, test.high, None)
+    return IndexTest(test.index, None, test.low) if test.high is None else None
+
+
+def is_select(node: Expr) -> bool:
+    return isinstance(node, Op) and node.name == "select"
 
 
 def _condition(root: Expr) -> dict[Condition, None]:
@@ -65,20 +117,6 @@ def _condition(root: Expr) -> dict[Condition, None]:
         elif not isinstance(node, Op) or node.name != "logical_and" or not node.parts:
             return {}
     return {tuple(tests): None}
-
-
-def mentions(schedule: Schedule, reader: Stage, source: Stage) -> bool:
-    """Whether a stage, or what is inlined into it, loads another, whatever its tests decide."""
-    pending, seen = [reader], {reader}
-    while pending:
-        for expression in pending.pop().expressions:
-            for load in loads(expression):
-                if load.source is source:
-                    return True
-                if load.source not in seen and is_inlined(schedule, load.source):
-                    seen.add(load.source)
-                    pending.append(load.source)
-    return False
 
 
 def is_inlined(schedule: Schedule, stage: Stage) -> bool:

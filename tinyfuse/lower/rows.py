@@ -11,18 +11,17 @@ import numpy as np
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import Alloc, Buffer, Row, Scope, SortRow, Statement, Store
 from tinyfuse.loops.sorting import work_type
-from tinyfuse.lower.bounds import Range
-from tinyfuse.lower.nest import NestLowering, Ranges
+from tinyfuse.lower.bounds import Range, Ranges
+from tinyfuse.lower.nest import NestLowering
 from tinyfuse.lower.storage import Storage
-from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.schedule.places import STACK_LIMIT, Loop
+from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.expr import Expr, Load, substitute_leaf
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Sort, Stage
 
 # Bytes of memory to sort a row in that are on the stack rather than in the scratch memory.
 ROW_ON_STACK = 1 << 15
-# Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
-STACK_LIMIT = 1 << 18
 
 
 class RowLowering(NestLowering):

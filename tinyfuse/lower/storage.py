@@ -16,16 +16,21 @@ from tinyfuse.stage.index import Affine, flat_index
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a region of a stage lies: element `origin` is first, the last axis is contiguous."""
+    """Where a region of a stage lies: element `origin` is first, the last axis is contiguous.
+
+    ring: the place of an axis along which positions lie where those an extent before did, if any.
+    """
 
     buffer: Buffer
     origin: tuple[Affine, ...]
     extents: tuple[int, ...]
+    ring: int | None = None
 
     def position(self, indices: Sequence[Affine]) -> Affine:
-        return flat_index(
-            [i - start for i, start in zip(indices, self.origin, strict=True)], self.extents
-        )
+        places = [i - start for i, start in zip(indices, self.origin, strict=True)]
+        if self.ring is not None:
+            places[self.ring] = places[self.ring] % self.extents[self.ring]
+        return flat_index(places, self.extents)
 
     def load(self, indices: Sequence[Affine], data: Sequence[Expr] = ()) -> Load:
         """The element at these indices; `data` are those for the first axes."""

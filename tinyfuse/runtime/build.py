@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from tinyfuse.cache_directory import sha256
 from tinyfuse.errors import CompilationError
 from tinyfuse.machine import cpu_identity
 from tinyfuse.runtime import cache
@@ -56,7 +57,7 @@ def cache_key(text: str, compiler: Compiler, arguments: list[str]) -> str:
     """SHA-256 of all that a library depends on; comments in the text are not among it."""
     command = compiler.call("", "", arguments)
     parts = (CACHE_VERSION, compiler.identity, cpu_identity(), *command, without_comments(text))
-    return cache.sha256("\0".join(parts).encode())
+    return sha256("\0".join(parts).encode())
 
 
 def without_comments(text: str) -> str:

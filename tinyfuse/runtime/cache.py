@@ -9,23 +9,18 @@ Files come into being under another name and are renamed, so that no process see
 
 from __future__ import annotations
 
-import atexit
 import errno
-import importlib
 import logging
 import os
 import re
 import shutil
-import stat
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
+from tinyfuse.cache_directory import directory, places, sha256, tell_once, temporary_directory
 from tinyfuse.errors import CacheError
 from tinyfuse.machine import MIB, parse_size
 from tinyfuse.records import dataclass
@@ -96,18 +91,11 @@ def lookup(key: str) -> Path | None:
 
 
 def _lookup(key: str) -> Path | None:
-    for place in _places():
+    for place in places():
         found = _whole(place / f"{key}.so")
         if found is not None:
             return found
     return None
-
-
-def _places() -> Iterator[Path]:
-    """Where entries can be."""
-    yield directory()
-    if temporary_directory.cache_info().currsize:
-        yield temporary_directory()
 
 
 def _whole(library: Path) -> Path | None:
@@ -174,7 +162,7 @@ def written(write: Callable[[Path], Path]) -> Path:
         reason = error.strerror or str(error)
     try:
         other = temporary_directory()
-        _tell_once(str(usual), reason, other)
+        tell_once(str(usual), reason, other)
         return write(other)
     except OSError as error:
         if not _is_about_writing(error):
@@ -209,19 +197,6 @@ def building(where: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def sha256(content: bytes) -> str:
-    return _hasher()(content).hexdigest()
-
-
-@lru_cache(maxsize=1)
-def _hasher() -> Any:
-    """Python's own SHA-256, else hashlib's: loading OpenSSL takes longer than all else of a hit."""
-    for name in ("_sha2", "_sha256"):  # since Python 3.12, until 3.11
-        with suppress(ImportError):
-            return importlib.import_module(name).sha256
-    return importlib.import_module("hashlib").sha256
 
 
 def entries() -> dict[str, Entry]:
@@ -280,98 +255,3 @@ def _remove_leavings(before: float) -> None:
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime < before:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def directory() -> Path:
-    """The cache directory, made if need be: TINYFUSE_CACHE_DIR, or the user's own.
-
-    Where the user's own cannot be made, one that lasts as long as the process. There may be no
-    writing into it.
-
-    Raises:
-        CacheError: others could have put code into it, or TINYFUSE_CACHE_DIR cannot be made.
-    """
-    chosen = os.environ.get("TINYFUSE_CACHE_DIR")
-    if chosen:
-        return _chosen(Path(chosen).expanduser().absolute())
-    usual = usual_directory()
-    reason = "there is no home directory"
-    if usual is not None:
-        try:
-            return private(usual)
-        except OSError as error:
-            reason = error.strerror or str(error)
-    place = private(temporary_directory())
-    _tell_once(str(usual), reason, place)
-    return place
-
-
-def _chosen(path: Path) -> Path:
-    try:
-        private(path)
-    except OSError as error:
-        raise CacheError(
-            f"TINYFUSE_CACHE_DIR={str(path)!r} is no directory and cannot be made one: "
-            f"{error.strerror}"
-        ) from None
-    return path
-
-
-def usual_directory() -> Path | None:
-    """Where this user's caches lie; None for a user without a home."""
-    if sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Caches")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME", "")
-        if not os.path.isabs(base):  # such a value is to be ignored
-            base = os.path.expanduser("~/.cache")
-    return Path(base, "tinyfuse") if os.path.isabs(base) else None
-
-
-def private(path: Path) -> Path:
-    """This directory, made if need be, if nobody but this user can write into it.
-
-    Raises:
-        CacheError: others can.
-        OSError: it cannot be made.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.mkdir(mode=0o700, exist_ok=True)
-    status = path.stat()
-    if status.st_uid != os.geteuid():
-        raise CacheError(
-            f"the cache directory {path} belongs to another user (uid {status.st_uid}, not "
-            f"{os.geteuid()}), who could put code into it. Set TINYFUSE_CACHE_DIR to a directory "
-            "of your own"
-        )
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        mode = stat.S_IMODE(status.st_mode)
-        raise CacheError(
-            f"other users can write into the cache directory {path} (mode {mode:04o}), and so put "
-            f"code into it. Look at what is in it, then `chmod 700 {path}`"
-        )
-    return path
-
-
-@lru_cache(maxsize=1)
-def temporary_directory() -> Path:
-    """For a process that has no other place for a cache; deleted when the process ends."""
-    import tempfile  # only here: hardly any process needs it
-
-    path = Path(tempfile.mkdtemp(prefix="tinyfuse-"))
-    atexit.register(_delete, path, os.getpid())
-    return path
-
-
-@lru_cache(maxsize=16)
-def _tell_once(usual: str, reason: str, path: Path) -> None:
-    log.warning(
-        "%s cannot be written (%s): compiled code is kept in %s until this process ends. "
-        "Set TINYFUSE_CACHE_DIR to a directory that you can write",
-        *(usual, reason, path),
-    )
-
-
-def _delete(path: Path, process: int) -> None:
-    if os.getpid() == process:  # not in a child that was forked
-        shutil.rmtree(path, ignore_errors=True)

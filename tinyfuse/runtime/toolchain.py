@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from tinyfuse.cache_directory import directory
 from tinyfuse.errors import CompilerNotFoundError
 from tinyfuse.records import dataclass
 from tinyfuse.runtime import cache
@@ -166,7 +167,7 @@ def ask_version(command: tuple[str, ...]) -> str:
             [*command, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            env=environment(cache.directory()),
+            env=environment(directory()),
             check=True,
         )
     except (OSError, subprocess.CalledProcessError):

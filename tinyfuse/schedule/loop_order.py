@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Container, Mapping
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
-from tinyfuse.schedule.schedule import Loop, Site, StagePlan
+from tinyfuse.schedule.places import Loop, Place, Site, StagePlan
+from tinyfuse.schedule.seats import Seat
 from tinyfuse.stage.analysis import comparisons, point_cost
 from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis, flat_index
@@ -30,32 +32,84 @@ PARALLEL_ELEMENTS = 1 << 14
 
 
 def plans(
-    stages: Stages, inlined: Container[Stage], sites: Mapping[Stage, Site], machine: Machine
+    stages: Stages, inlined: Container[Stage], seats: Mapping[Stage, Seat], machine: Machine
 ) -> dict[Stage, StagePlan]:
-    """The plan of every stage. sites: for a stage computed inside another, which; it goes into the
-    innermost loop that encloses the other's whole reduction."""
-    visits = _visits(stages, sites)
-    filled = {site.stage for site in sites.values()}
+    """The plan of every stage. seats: of those computed inside others."""
+    visits = _visits(stages, seats)
+    filled = {seat.stage for seat in seats.values() if _fills(seat)}
     ordered = {}
     for stage in stages.stages:
         if stage.row_axis:
             ordered[stage] = _row_loops(stage, visits[stage], machine)
             continue
-        is_lanes = stage in sites and sites[stage].stage.order is Order.HALVING
+        is_lanes = stage in seats and seats[stage].stage.order is Order.HALVING
         loops = _ordered(stage, stage in filled)
         if not is_lanes:
             loops = _by_rows(stage, loops)
         ordered[stage] = _shared(stage, loops, visits[stage], machine)
-    result = {}
-    for stage, loops in ordered.items():
-        site = sites.get(stage)
-        if site:
-            site = Site(site.stage, _enclosing(site.stage, ordered[site.stage]))
-        result[stage] = StagePlan(loops, stage in inlined, site)
-    return result
+    for each in seats.values():
+        for seat in (each, each.kept_at):
+            if seat and seat.step > 1:
+                ordered[seat.stage] = _in_steps(ordered[seat.stage], seat)
+    return {
+        stage: _plan(loops, stage in inlined, seats.get(stage), ordered)
+        for stage, loops in ordered.items()
+    }
 
 
-def _visits(stages: Stages, sites: Mapping[Stage, Site]) -> dict[Stage, int]:
+def _plan(
+    loops: tuple[Loop, ...],
+    inlined: bool,
+    seat: Seat | None,
+    ordered: Mapping[Stage, tuple[Loop, ...]],
+) -> StagePlan:
+    if seat is None:
+        return StagePlan(loops, inlined)
+    kept: Site | Place | None = Place.ROOT if seat.at_root else None
+    if seat.kept_at:
+        kept = _site(seat.kept_at, ordered)
+    return StagePlan(loops, inlined, _site(seat, ordered), kept, ring=seat.ring)
+
+
+def _fills(seat: Seat) -> bool:
+    """Whether loops of another stage stand in the innermost loop."""
+    innermost = seat.axis is None or (seat.axis is seat.stage.axes[-1] and seat.step == 1)
+    return innermost and not seat.is_one_element
+
+
+def _in_steps(loops: tuple[Loop, ...], seat: Seat) -> tuple[Loop, ...]:
+    """A loop in steps around the one over an axis, which stays the one that threads share."""
+    place = next(at for at, loop in enumerate(loops) if loop.axis is seat.axis)
+    if loops[place].step == seat.step:
+        return loops
+    shared = loops[place].kind is LoopKind.PARALLEL
+    outer = Loop(loops[place].axis, seat.step, LoopKind.PARALLEL if shared else LoopKind.SERIAL)
+    last = place == len(loops) - 1
+    inner = Loop(loops[place].axis, 1, LoopKind.VECTOR if last else LoopKind.SERIAL)
+    return (*loops[:place], outer, inner, *loops[place + 1 :])
+
+
+def _site(seat: Seat, ordered: Mapping[Stage, tuple[Loop, ...]]) -> Site:
+    loops = ordered[seat.stage]
+    if seat.before:
+        return Site(seat.stage, None, seat.aligned)
+    if seat.axis is None:
+        return Site(seat.stage, _enclosing(seat.stage, loops), seat.aligned)
+    found = next(loop for loop in loops if loop.axis is seat.axis and loop.step == seat.step)
+    return Site(seat.stage, found, seat.aligned)
+
+
+def outer_axes(stage: Stage) -> tuple[Axis, ...]:
+    """The axes of the default loops around all that a stage does, of a size other than 1."""
+    if stage.scatter:
+        return ()
+    order = stage.axes if stage.row_axis else axis_order(stage)
+    inner = {*stage.reduce_axes, stage.row_axis}
+    outside = list(itertools.takewhile(lambda axis: axis not in inner, order))
+    return tuple([axis for axis in outside if axis.extent != 1])
+
+
+def _visits(stages: Stages, sites: Mapping[Stage, Seat]) -> dict[Stage, int]:
     """Elements that the nest of each stage visits, with stages inside it; 0 for the latter."""
     visits = {}
     for stage in stages.stages:

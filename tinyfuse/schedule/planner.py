@@ -1,16 +1,21 @@
-"""The default schedule: elementwise stages and index maps move into their reader, others stay."""
+"""The default schedule: what moves into its readers, and what is computed in one kernel."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.scalar_ops import cost
 from tinyfuse.machine import Machine
-from tinyfuse.records import dataclass
+from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
+from tinyfuse.schedule.groups import Group, Grouping, Read
+from tinyfuse.schedule.legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import axis_order, plans
-from tinyfuse.schedule.schedule import MAX_PIECES, WHOLE_ROWS, Schedule, Site
+from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
+from tinyfuse.schedule.seats import Seat
+from tinyfuse.schedule.stencils import Chain, Stencils
+from tinyfuse.schedule.streaming import stream_large_results
 from tinyfuse.stage.expr import IndexTest, Load, Op, is_of_rank, walk
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
@@ -22,26 +27,31 @@ OPERATION_BUDGET = 200
 GUARDED_BUDGET = 16
 # What computing an element again may cost, in additions, before storing the result is better.
 CHEAP = 1
+# The same for what several stages read, which then is neither stored nor loaded.
+CHEAP_FOR_EACH = 4
 # Bytes of a stage's region that may lie on the stack inside a kernel.
 STACK_LIMIT = 1 << 15
 # Rows to sum, for each core, from which on threads share rows rather than blocks of a row.
 ROWS_PER_CORE = 2
 
-INLINE, STORE, COMPUTE_AT = "inline", "store", "compute_at"
+INLINE, STORE, COMPUTE_AT, COMPUTE_WITH = "inline", "store", "compute_at", "compute_with"
 
 
 def default_schedule(
-    stages: Stages, machine: Machine, fuse: bool = True
+    stages: Stages, machine: Machine, fuse: bool = True, stored: Collection[str] = ()
 ) -> tuple[Schedule, tuple[Decision, ...]]:
     """The schedule of a program and the decision on each stage, in the order of the program.
 
-    fuse: False stores every stage; only the parts of one reduction stay together.
+    fuse: False stores every stage; only the parts of one reduction stay together. stored: names of
+    stages that fusion leaves alone.
     """
-    planner = _Planner(stages, machine, fuse)
-    decisions = [planner.decide(stage) for stage in reversed(stages.stages)]
-    return Schedule(stages, plans(stages, planner.inlined, planner.sites, machine)), tuple(
-        reversed(decisions)
-    )
+    planner = _Planner(stages, machine, fuse, stored)
+    decisions = {stage: planner.decide(stage) for stage in reversed(stages.stages)}
+    if fuse:
+        planner.group(stages, decisions)
+    schedule = Schedule(stages, plans(stages, planner.inlined, planner.seats, machine))
+    schedule = stream_large_results(schedule, machine)
+    return schedule, tuple(decisions[stage] for stage in stages.stages)
 
 
 Indices = tuple[Affine, ...]
@@ -51,12 +61,16 @@ Indices = tuple[Affine, ...]
 class _Use:
     """Where a stored stage reads an element, in terms of its axes, through what is inlined into it.
 
-    guarded: operations on the way that stand behind a test that will run; 0 without one.
+    guarded: operations on the way that stand behind a test that will run; 0 without one. data:
+    whether it depends on data where the element is. repeated: what is computed on the way for
+    several readers, in additions.
     """
 
     reader: Stage
     indices: Indices
     guarded: int
+    data: bool = False
+    repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +86,9 @@ class _Content:
 class _Planner:
     """Decides from the outputs backwards, so that for each stage the stored readers are known."""
 
-    def __init__(self, stages: Stages, machine: Machine, fuse: bool):
+    def __init__(self, stages: Stages, machine: Machine, fuse: bool, stored: Collection[str]):
         self.machine, self.fuse = machine, fuse
+        self.alone = {stage for stage in stages.stages if stage.name in stored}
         self.outputs = set(stages.outputs)
         self.content = {stage: _content(stage) for stage in stages.stages}
         self.readers: dict[Stage, list[Stage]] = {}
@@ -81,7 +96,7 @@ class _Planner:
         self.operations: dict[Stage, int] = {}  # of a stored stage, with what is inlined into it
         self.inlined: set[Stage] = set()
         self.gathered: set[Stage] = set()
-        self.sites: dict[Stage, Site] = {}
+        self.seats: dict[Stage, Seat] = {}
 
     def decide(self, stage: Stage) -> Decision:
         """Decide on one stage; its readers are decided already."""
@@ -90,7 +105,8 @@ class _Planner:
         own = self.content[stage].operations
         if action == INLINE:
             self.inlined.add(stage)
-            self.operations[uses[0].reader] += own * len(uses)
+            for use in uses:
+                self.operations[use.reader] += own
         else:
             self.operations[stage] = own
             uses = [_Use(stage, tuple(map(affine, stage.axes)), 0)]
@@ -103,6 +119,7 @@ class _Planner:
         content = self.content[stage]
         for source in dict.fromkeys(load.source for load in content.loads):
             self.readers.setdefault(source, []).append(stage)
+        cost = content.cost if stage in self.inlined and len({u.reader for u in uses}) > 1 else 0
         for use in uses:
             values = dict(zip(stage.axes, use.indices, strict=True))
             behind = use.guarded or not _decidable(content.tests, values)
@@ -112,7 +129,8 @@ class _Planner:
                     self.gathered.add(load.source)
                 indices = tuple([index.substitute(values) for index in load.indices])
                 known = self.uses.setdefault(load.source, {})
-                known.setdefault((use.reader, indices), _Use(use.reader, indices, guarded))
+                found = _Use(use.reader, indices, guarded, bool(load.data), use.repeated + cost)
+                known.setdefault((use.reader, indices), found)
 
     def _action(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
         if stage in self.outputs:
@@ -122,7 +140,7 @@ class _Planner:
         if uses[0].reader.order is not Order.SERIAL:
             return self._part_of_reduction(stage, uses[0])
         if self._makes_one_value(stage, uses):
-            self.sites[stage] = Site(uses[0].reader, None)
+            self.seats[stage] = Seat(uses[0].reader)
             return COMPUTE_AT, f"{uses[0].reader.name} takes each value as it is computed"
         if not self.fuse:
             return STORE, "fusion is off"
@@ -130,13 +148,15 @@ class _Planner:
             return STORE, "its elements are put in one after the other"
         if stage.scan or stage.sort:
             return STORE, WHOLE_ROWS[stage.sort]
+        if stage in self.alone:
+            return STORE, "it is left alone, as asked for"
         if stage in self.gathered:
             return STORE, f"data decides where {uses[0].reader.name} reads it"
         if stage.reduce_axes:
             return STORE, "it is a reduction"
         readers = dict.fromkeys(use.reader for use in uses)
         if len(readers) > 1:
-            return STORE, f"{' and '.join(_named(readers))} read it"
+            return self._into_readers(stage, uses, list(readers))
         return self._into_reader(stage, uses)
 
     def _makes_one_value(self, stage: Stage, uses: list[_Use]) -> bool:
@@ -147,7 +167,21 @@ class _Planner:
             return False
         if reader.body is not None and is_of_rank(reader.body):
             return True
-        return self.fuse and _runs_along_rows(reader)
+        return self.fuse and stage not in self.alone and _runs_along_rows(reader)
+
+    def _into_readers(
+        self, stage: Stage, uses: list[_Use], readers: list[Stage]
+    ) -> tuple[str, str]:
+        """Each computes it for itself, where that takes no more loads than to read it."""
+        content, names = self.content[stage], " and ".join(_named(readers))
+        cost = content.cost + max(use.repeated for use in uses)
+        if cost * (len(readers) - 1) > CHEAP_FOR_EACH or _large_loads(stage, content) > 1:
+            return STORE, f"{names} read it"
+        for reader in readers:
+            action, reason = self._into_reader(stage, [u for u in uses if u.reader is reader])
+            if action != INLINE:
+                return STORE, f"{names} read it, and {reason}"
+        return INLINE, f"{names} compute it for themselves: that is cheaper than to load it"
 
     def _into_reader(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
         content, reader = self.content[stage], uses[0].reader
@@ -165,6 +199,37 @@ class _Planner:
             return STORE, f"{reader.name} would compute it {repeats} times over"
         return INLINE, f"{reader.name} takes each element as it is computed"
 
+    # --- groups -----------------------------------------------------------------------------------
+
+    def group(self, stages: Stages, decisions: dict[Stage, Decision]) -> None:
+        """Put stages at the root that go through the same outer loops into one kernel."""
+        grouping = Grouping(
+            stages, self.machine, self._reads(stages), self.seats, self.operations, self.alone
+        )
+        for group in grouping.form():
+            for stage, seat in grouping.seats(group).items():
+                self.seats[stage] = seat
+                decisions[stage] = _moved(decisions[stage], group, seat)
+        for chain, seats in Stencils(grouping, self.machine).seats():
+            self.seats.update(seats)
+            for stage, seat in seats.items():
+                decisions[stage] = _in_chain(decisions[stage], chain, seat)
+        for stage, reason in grouping.reasons.items():
+            if stage not in {*self.seats, *self.outputs, *self.alone}:
+                known = decisions[stage]
+                decisions[stage] = replace(known, reason=f"{known.reason}; {reason}")
+
+    def _reads(self, stages: Stages) -> dict[Stage, list[Read]]:
+        """What each stored stage reads, in the order of the program."""
+        reads: dict[Stage, list[Read]] = {
+            stage: [] for stage in stages.stages if stage not in self.inlined
+        }
+        for source in (*stages.inputs, *stages.stages):
+            if source not in self.inlined:
+                for use in self.uses.get(source, {}).values():
+                    reads[use.reader].append(Read(source, use.indices, use.data))
+        return reads
+
     def _part_of_reduction(self, stage: Stage, use: _Use) -> tuple[str, str]:
         """Lanes and blocks go where they are combined, if they lie side by side and fit a stack."""
         tree = use.reader
@@ -174,9 +239,38 @@ class _Planner:
         lanes = tree.order is Order.HALVING
         rows = math.prod(tree.shape)
         if together and fits and (lanes or rows >= ROWS_PER_CORE * self.machine.cores):
-            self.sites[stage] = Site(tree, None)
+            self.seats[stage] = Seat(tree)
             return COMPUTE_AT, f"{tree.name} combines its {length} values as they are computed"
         return STORE, "threads share its blocks"
+
+
+def _moved(decision: Decision, group: Group, seat: Seat) -> Decision:
+    """The decision on a stage that is computed in the kernel of a group."""
+    action = COMPUTE_WITH if seat.aligned else COMPUTE_AT
+    assert seat.axis is not None
+    place = f"{seat.axis.name} by {seat.step}" if seat.step > 1 else seat.axis.name
+    return replace(
+        decision,
+        action=action,
+        reason=f"one kernel computes it and {seat.stage.name}, step by step of {place}",
+    )
+
+
+def _in_chain(decision: Decision, chain: Chain, seat: Seat) -> Decision:
+    """The decision on a stage that is computed as the rows of another one need it."""
+    last, rows = chain.last.root.name, chain.rows.name
+    if seat.ring:
+        reason = f"{last} reads a few rows of it at a time, and {seat.ring[1]} are kept"
+    else:
+        reason = f"for every {seat.step} steps of {rows}, what {last} needs of it"
+    return replace(decision, action=COMPUTE_AT, reason=reason)
+
+
+def _large_loads(stage: Stage, content: _Content) -> int:
+    """How many arrays of the size of the stage itself, or larger, it reads."""
+    size = math.prod(stage.shape)
+    sources = dict.fromkeys(load.source for load in content.loads)
+    return sum(math.prod(source.shape) >= size for source in sources)
 
 
 def _runs_along_rows(stage: Stage) -> bool:
@@ -194,7 +288,7 @@ def _content(stage: Stage) -> _Content:
     nodes = [node for expression in stage.expressions for node in walk(expression)]
     return _Content(
         sum(bool(node.parts) for node in nodes),
-        sum(_cost(node.name) for node in nodes if isinstance(node, Op)),
+        sum(cost(node.name) for node in nodes if isinstance(node, Op)),
         tuple(node for node in nodes if isinstance(node, IndexTest)),
         tuple(node for node in nodes if isinstance(node, Load)),
     )
@@ -215,12 +309,6 @@ def _divides(stage: Stage, content: _Content, use: _Use) -> bool:
         indices = [index.substitute(values) for index in load.indices]
         found.append(flat_index(indices, load.source.shape[len(load.data) :]))
     return any(not isinstance(term, Axis) for index in found for term, _ in index.terms)
-
-
-def _cost(name: str) -> int:
-    if name == "select":
-        return 0
-    return SCALAR_OPS[name].cost if name in SCALAR_OPS else 1
 
 
 def _repeats(stage: Stage, uses: list[_Use]) -> int:

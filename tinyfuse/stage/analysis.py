@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
-from math import prod
 
-from tinyfuse.graph.scalar_ops import SCALAR_OPS
-from tinyfuse.stage.expr import Cast, Expr, Load, Op, walk
+from tinyfuse.graph.scalar_ops import cost
+from tinyfuse.stage.expr import Cast, Const, Expr, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis
-from tinyfuse.stage.ir import Order, Stage, Stages
-
-FMA_COST = 2
-CAST_COST = 1
+from tinyfuse.stage.ir import Stage, Stages
 
 
 class Kind(Enum):
@@ -96,31 +92,31 @@ def _body(stage: Stage) -> Expr:
     return stage.body
 
 
-def flops(stage: Stage) -> int:
-    """The scalar operations that computing a stage once takes, in additions."""
-    points = prod(stage.shape) * prod([axis.extent for axis in stage.reduce_axes])
-    if stage.order is not Order.SERIAL:
-        points -= prod(stage.shape)  # a tree has one node less than leaves
-    if stage.sort:
-        return points * (point_cost(_body(stage)) + comparisons(stage.axes[-1].extent))
-    return points * point_cost(_body(stage))
-
-
 def comparisons(count: int) -> int:
     """How often each of so many elements is compared until they are sorted."""
     return max(1, (count - 1).bit_length())
 
 
 def point_cost(body: Expr) -> int:
-    """The scalar operations of an expression, in additions; shared parts count once."""
-    return sum([_cost(node) for node in walk(body) if node.parts])
+    """The time of an expression in vector code, in additions; shared parts count once."""
+    return sum([cost(operation_name(node)) for node in walk(body) if is_operation(node)])
 
 
-def _cost(node: Expr) -> int:
-    if isinstance(node, Cast):
-        return CAST_COST
-    assert isinstance(node, Op)
-    return SCALAR_OPS[node.name].cost if node.name in SCALAR_OPS else FMA_COST
+def is_operation(node: Expr) -> bool:
+    """Whether a node computes anything: unlike loads, constants and indices."""
+    return isinstance(node, Op | Cast)
+
+
+def operation_name(node: Expr) -> str:
+    """What `graph.scalar_ops.cost` calls the operation of a node."""
+    if not isinstance(node, Op):
+        return "cast"
+    if node.name in _DIVISIONS and node.dtype.kind in "iu" and isinstance(node.operands[1], Const):
+        return "divide_by_constant"
+    return node.name
+
+
+_DIVISIONS = ("floor_divide", "remainder", "fmod")
 
 
 def consumers(stages: Stages) -> dict[Stage, list[Stage]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tinyfuse.errors import ScheduleError
 from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, loads
 from tinyfuse.stage.index import Axis, IndexLike, affine
@@ -82,6 +83,15 @@ class Stage:
     @property
     def is_input(self) -> bool:
         return self.body is None
+
+    def axis(self, name: str) -> Axis:
+        """The axis of this name, reduced or not. Raises ScheduleError, which lists the names."""
+        axes = (*self.axes, *self.reduce_axes)
+        for axis in axes:
+            if axis.name == name:
+                return axis
+        names = ", ".join([axis.name for axis in axes]) or "none"
+        raise ScheduleError(f"{self.name} has no axis {name}; its axes: {names}")
 
     def __getitem__(self, indices: tuple[IndexLike, ...]) -> Load:
         return Load(self, tuple(affine(index) for index in indices))

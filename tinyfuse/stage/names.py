@@ -169,15 +169,18 @@ def stage_names(
 ) -> dict[Var, StageName]:
     """What the stages of a graph's inputs, computed values and copied outputs are called.
 
-    The user's names come first. A value without one is called after a view that shows all of it and
-    has one, then `out` where it is returned, else after its operation.
+    The user's names come first: those of inputs, then those that were asked for. A value without
+    one is called after a view that shows all of it and has one, then `out` where it is returned,
+    else after its operation.
     """
     computed = {eqn.output: eqn for eqn in graph.eqns if eqn.primitive not in views}
     seen_as = _names_of_views(graph, computed)
     copied = _copied(graph, computed, layouts)
     wanted = {var: var.name or "argument" for var in graph.inputs}
-    wanted |= {var: seen_as[var] for var in computed if var in seen_as}
-    wanted |= {var: var.name for var in copied if var.name}
+    called = {var: seen_as[var] for var in computed if var in seen_as}
+    called |= {var: var for var in copied if var.name}
+    by_rank = sorted(called.items(), key=lambda item: not item[1].given)
+    wanted |= {var: named.name for var, named in by_rank if named.name}
     result = {var: StageName(names.fresh(name), True) for var, name in wanted.items()}
     for var in (*graph.outputs, *layouts, *copied):
         if isinstance(var, Var) and var not in result and (var in computed or var in copied):
@@ -196,9 +199,13 @@ def _copied(
     return {var: None for var in graph.outputs if isinstance(var, Var) and var not in stored}
 
 
-def _names_of_views(graph: Graph, computed: Collection[Var]) -> dict[Var, str]:
-    """For computed values their names, or else that of a reshaped or transposed view of it."""
-    found = {var: var.name for var in computed if var.name}
+def _names_of_views(graph: Graph, computed: Collection[Var]) -> dict[Var, Var]:
+    """For computed values the variable that each is called after.
+
+    It is itself if it has a name, else a reshaped or transposed view of it; but the first of these
+    whose name was asked for.
+    """
+    found = {var: var for var in computed if var.name}
     origins = {var: var for var in computed}
     for eqn in graph.eqns:
         view = eqn.output
@@ -207,6 +214,6 @@ def _names_of_views(graph: Graph, computed: Collection[Var]) -> dict[Var, str]:
         operand = eqn.inputs[0]
         if operand in origins and prod(view.shape) == prod(operand.shape):
             origin = origins[view] = origins[operand]
-            if view.name:
-                found.setdefault(origin, view.name)
+            if view.name and (origin not in found or view.given > found[origin].given):
+                found[origin] = view
     return found

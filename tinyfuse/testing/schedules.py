@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyfuse.errors import ScheduleError
-from tinyfuse.schedule.schedule import Loop, Schedule
+from tinyfuse.schedule.places import Loop
+from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.ir import Stage
 from tinyfuse.testing.choices import Choices
 
@@ -83,12 +84,56 @@ def _compute_at(choices: Choices, schedule: Schedule) -> Schedule:
     readers = schedule.readers(stage)
     if not readers:
         raise ScheduleError(f"nothing reads {stage.name}")
-    consumer = choices.choose(readers)
-    loops = (None, *schedule[consumer].loops)
-    return schedule.compute_at(stage, consumer, choices.choose(loops))
+    return schedule.compute_at(stage, *_place(choices, schedule, choices.choose(readers)))
+
+
+def _compute_further_in(choices: Choices, schedule: Schedule) -> Schedule:
+    """In what a reader is computed in, or in any stage."""
+    stage = _stage(choices, schedule)
+    around = [host for reader in schedule.readers(stage) for host in schedule.places.chain(reader)]
+    consumer = choices.choose(around or schedule.stages.stages)
+    site = _place(choices, schedule, consumer)
+    if choices.below(2) == 0:
+        return schedule.compute_at(stage, *site)
+    further_out = choices.choose(schedule.places.chain(consumer))
+    return schedule.compute_at(stage, *site, store_at=_place(choices, schedule, further_out))
+
+
+def _compute_with(choices: Choices, schedule: Schedule) -> Schedule:
+    stage, leader = _stage(choices, schedule), _stage(choices, schedule)
+    return schedule.compute_with(stage, *_place(choices, schedule, leader))
+
+
+def _store_at(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    if choices.below(3) == 0:
+        return schedule.store_at(stage)
+    hosts = schedule.places.chain(stage)[1:]
+    if not hosts:
+        raise ScheduleError(f"{stage.name} is at the root")
+    return schedule.store_at(stage, *_place(choices, schedule, choices.choose(hosts)))
+
+
+def _stream_store(choices: Choices, schedule: Schedule) -> Schedule:
+    return schedule.stream_store(_stage(choices, schedule))
+
+
+def _fold(choices: Choices, schedule: Schedule) -> Schedule:
+    kept = [stage for stage, plan in schedule.places.plans.items() if plan.store_at]
+    if not kept:
+        raise ScheduleError("no stage is kept further out than where it is computed")
+    stage = choices.choose(kept)
+    if not stage.axes:
+        raise ScheduleError(f"{stage.name} has no axes")
+    return schedule.fold(stage, choices.choose(stage.axes), 1 << choices.below(4))
+
+
+def _place(choices: Choices, schedule: Schedule, stage: Stage) -> tuple[Stage, Loop | None]:
+    return stage, choices.choose((None, *schedule[stage].loops))
 
 
 DIRECTIVES: tuple[Callable[[Choices, Schedule], Schedule], ...] = (
     _split, _split, _reorder, _parallel, _vectorize, _unroll, _inline, _store,
-    _compute_at, _compute_at,
+    _compute_at, _compute_at, _compute_at, _compute_further_in, _compute_with, _store_at, _store_at,
+    _stream_store, _fold, _fold,
 )  # fmt: skip

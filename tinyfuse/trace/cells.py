@@ -194,6 +194,7 @@ def _name_after(atom: Atom, old: Atom) -> None:
     """New elements have the name of those that were there before."""
     if type(atom) is Var and atom.name is None and type(old) is Var:
         object.__setattr__(atom, "name", old.name)  # no one has seen the variable yet
+        object.__setattr__(atom, "given", old.given)
 
 
 # -- from the elements of a view to those of its base

@@ -41,17 +41,22 @@ static inline float tf_scaled_float(float p, uint32_t biased) {
   return p * tf_from_bits_float((biased - half) << 23) * tf_from_bits_float(half << 23);
 }
 
-// e^x. The polynomial is off by 2^-27.5.
-static inline float tf_exp_float(float x) {
-  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
-  float n = t - 0x1.8001fcp+23f;
-  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+// e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
+static inline float tf_exp_core_float(float r) {
   float q = 0x1.6a5166p-10f;
   q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
   q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
   q = __builtin_fmaf(q, r, 0x1.555494p-3f);
   q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
-  float y = tf_scaled_float(__builtin_fmaf(r * r, q, r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
+  return __builtin_fmaf(r * r, q, r);
+}
+
+// e^x.
+static inline float tf_exp_float(float x) {
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
+  float n = t - 0x1.8001fcp+23f;
+  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+  float y = tf_scaled_float(tf_exp_core_float(r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
   y = x > 89.0f ? __builtin_inff() : y;
   return x < -104.5f ? 0.0f : y;
 }
@@ -59,104 +64,62 @@ static inline float tf_exp_float(float x) {
 typedef struct tf_pool tf_pool;
 
 // scores = query @ key.T / np.sqrt(np.float32(query.shape[-1]))
-// [matmul] reads 512 B, writes 240 B, 960 operations
-static void attention_matmul(const float *restrict query, const float *restrict key, float *restrict matmul) {
-  for (long i = 0; i < 6; i++)
+// weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+// return weights / weights.sum(axis=-1, keepdims=True) @ value
+// [matmul, scores, max_rank, max, subtract, weights, sum, divide, ... and 1 more] reads 768 B,
+//   writes 96 B, 1866 operations
+static void attention_out(const float *restrict query, const float *restrict key, const float *restrict value, float *restrict out) {
+  for (long i = 0; i < 6; i++) {
+    float matmul[10];
+    float scores[10];
+    uint32_t max_rank;
+    float weights[10];
+    float sum;
+    float divide[10];
     for (long j = 0; j < 10; j++) {
       float matmul_acc = 0.0f;
       for (long k = 0; k < 8; k++)
         matmul_acc = __builtin_fmaf(query[8 * i + k], key[8 * j + k], matmul_acc);
-      matmul[10 * i + j] = matmul_acc;
+      matmul[j] = matmul_acc;
     }
-}
-
-// scores = query @ key.T / np.sqrt(np.float32(query.shape[-1]))
-// [scores] reads 240 B, writes 240 B, 60 operations
-static void attention_scores(const float *restrict matmul, float *restrict scores) {
-  for (long i = 0; i < 60; i++)
-    scores[i] = matmul[i] / 2.828427f;
-}
-
-// weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-// [max_rank] reads 240 B, writes 24 B, 120 operations
-static void attention_max_rank(const float *restrict scores, uint32_t *restrict max_rank) {
-  for (long i = 0; i < 6; i++) {
-    uint32_t max_rank_acc = 0u;
-    for (long k = 0; k < 10; k++)
-      max_rank_acc = tf_maximum_uint32(max_rank_acc, tf_rank_nan_last_float(scores[10 * i + k]));
-    max_rank[i] = max_rank_acc;
-  }
-}
-
-// weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-// [max, subtract, weights] reads 264 B, writes 240 B, 126 operations
-static void attention_weights(const uint32_t *restrict max_rank, const float *restrict scores, float *restrict weights) {
-  for (long i = 0; i < 6; i++) {
-    const float max = tf_of_rank_nan_last_float(max_rank[i]);
     for (long j = 0; j < 10; j++)
-      weights[10 * i + j] = tf_exp_float(scores[10 * i + j] - max);
-  }
-}
-
-// return weights / weights.sum(axis=-1, keepdims=True) @ value
-// [sum] reads 240 B, writes 24 B, 60 operations
-static void attention_sum(const float *restrict weights, float *restrict sum) {
-  for (long i = 0; i < 6; i++) {
-    float sum_acc = 0.0f;
+      scores[j] = matmul[j] / 2.828427f;
+    max_rank = 0u;
     for (long k = 0; k < 10; k++)
-      sum_acc += weights[10 * i + k];
-    sum[i] = sum_acc;
-  }
-}
-
-// return weights / weights.sum(axis=-1, keepdims=True) @ value
-// [divide] reads 264 B, writes 240 B, 60 operations
-static void attention_divide(const float *restrict weights, const float *restrict sum, float *restrict divide) {
-  for (long i = 0; i < 6; i++)
+      max_rank = tf_maximum_uint32(max_rank, tf_rank_nan_last_float(scores[k]));
+    const float max = tf_of_rank_nan_last_float(max_rank);
     for (long j = 0; j < 10; j++)
-      divide[10 * i + j] = weights[10 * i + j] / sum[i];
-}
-
-// return weights / weights.sum(axis=-1, keepdims=True) @ value
-// [out] reads 496 B, writes 96 B, 480 operations
-static void attention_out(const float *restrict divide, const float *restrict value, float *restrict out) {
-  for (long i = 0; i < 6; i++) {
+      weights[j] = tf_exp_float(scores[j] - max);
+    sum = 0.0f;
+    for (long k = 0; k < 10; k++)
+      sum += weights[k];
+    for (long j = 0; j < 10; j++)
+      divide[j] = weights[j] / sum;
     for (long j = 0; j < 4; j++)
       out[4 * i + j] = 0.0f;
     for (long k_outer = 0; k_outer < 2; k_outer++)
       for (long j = 0; j < 4; j++) {
-        out[4 * i + j] = __builtin_fmaf(divide[10 * i + 4 * k_outer], value[16 * k_outer + j], out[4 * i + j]);
-        out[4 * i + j] = __builtin_fmaf(divide[10 * i + 4 * k_outer + 1], value[16 * k_outer + j + 4], out[4 * i + j]);
-        out[4 * i + j] = __builtin_fmaf(divide[10 * i + 4 * k_outer + 2], value[16 * k_outer + j + 8], out[4 * i + j]);
-        out[4 * i + j] = __builtin_fmaf(divide[10 * i + 4 * k_outer + 3], value[16 * k_outer + j + 12], out[4 * i + j]);
+        out[4 * i + j] = __builtin_fmaf(divide[4 * k_outer], value[16 * k_outer + j], out[4 * i + j]);
+        out[4 * i + j] = __builtin_fmaf(divide[4 * k_outer + 1], value[16 * k_outer + j + 4], out[4 * i + j]);
+        out[4 * i + j] = __builtin_fmaf(divide[4 * k_outer + 2], value[16 * k_outer + j + 8], out[4 * i + j]);
+        out[4 * i + j] = __builtin_fmaf(divide[4 * k_outer + 3], value[16 * k_outer + j + 12], out[4 * i + j]);
       }
     for (long j = 0; j < 4; j++) {
-      out[4 * i + j] = __builtin_fmaf(divide[10 * i + 8], value[j + 32], out[4 * i + j]);
-      out[4 * i + j] = __builtin_fmaf(divide[10 * i + 9], value[j + 36], out[4 * i + j]);
+      out[4 * i + j] = __builtin_fmaf(divide[8], value[j + 32], out[4 * i + j]);
+      out[4 * i + j] = __builtin_fmaf(divide[9], value[j + 36], out[4 * i + j]);
     }
   }
 }
 
 // arrays: query float32[48], key float32[80], value float32[40]; then the results: out float32[24]
-// scratch: 768 bytes; returns 0
+// scratch: 0 bytes; returns 0
 int attention(void *const *arrays, void *scratch, const tf_pool *pool) {
+  (void)scratch;
   (void)pool;
   float *query = arrays[0];
   float *key = arrays[1];
   float *value = arrays[2];
   float *out = arrays[3];
-  float *matmul = scratch;
-  float *scores = (void *)((char *)scratch + 256);
-  uint32_t *max_rank = scratch;
-  float *weights = (void *)((char *)scratch + 512);
-  float *sum = scratch;
-  float *divide = (void *)((char *)scratch + 64);
-  attention_matmul(query, key, matmul);
-  attention_scores(matmul, scores);
-  attention_max_rank(scores, max_rank);
-  attention_weights(max_rank, scores, weights);
-  attention_sum(weights, sum);
-  attention_divide(weights, sum, divide);
-  attention_out(divide, value, out);
+  attention_out(query, key, value, out);
   return 0;
 }

@@ -28,25 +28,25 @@ static inline uint32_t tf_remainder_uint32(uint32_t a, uint32_t b) {
 typedef struct tf_pool tf_pool;
 
 // mixed = (words ^ (words >> 7)) * np.uint32(2654435761)
-// [right_shift, bitwise_xor, mixed] reads 160 B, writes 160 B, 120 operations
-static void checksum_mixed(const uint32_t *restrict words, uint32_t *restrict mixed) {
-  for (long i = 0; i < 40; i++)
-    mixed[i] = (words[i] ^ tf_right_shift_uint32(words[i], 7u)) * 2654435761u;
+// return np.bitwise_count(mixed & 0xFFFF), (mixed // 3 % 251).sum()
+// [right_shift, bitwise_xor, mixed, bitwise_and, out] reads 320 B, writes 200 B, 200 operations
+static void checksum_out(const uint32_t *restrict words, uint32_t *restrict bitwise_xor, uint8_t *restrict out) {
+  for (long i = 0; i < 40; i++) {
+    bitwise_xor[i] = words[i] ^ tf_right_shift_uint32(words[i], 7u);
+    const uint32_t mixed = bitwise_xor[i] * 2654435761u;
+    out[i] = tf_bitwise_count_uint32(mixed & 65535u);
+  }
 }
 
+// mixed = (words ^ (words >> 7)) * np.uint32(2654435761)
 // return np.bitwise_count(mixed & 0xFFFF), (mixed // 3 % 251).sum()
-// [bitwise_and, out] reads 160 B, writes 40 B, 80 operations
-static void checksum_out(const uint32_t *restrict mixed, uint8_t *restrict out) {
-  for (long i = 0; i < 40; i++)
-    out[i] = tf_bitwise_count_uint32(mixed[i] & 65535u);
-}
-
-// return np.bitwise_count(mixed & 0xFFFF), (mixed // 3 % 251).sum()
-// [floor_divide, remainder_1, out_1] reads 160 B, writes 8 B, 120 operations
-static void checksum_out_1(const uint32_t *restrict mixed, uint64_t *restrict out_1) {
+// [mixed, floor_divide, remainder_1, out_1] reads 160 B, writes 8 B, 160 operations
+static void checksum_out_1(const uint32_t *restrict bitwise_xor, uint64_t *restrict out_1) {
   uint64_t out_1_acc = 0u;
-  for (long k = 0; k < 40; k++)
-    out_1_acc += (uint64_t)tf_remainder_uint32(tf_floor_divide_uint32(mixed[k], 3u), 251u);
+  for (long k = 0; k < 40; k++) {
+    const uint32_t mixed = bitwise_xor[k] * 2654435761u;
+    out_1_acc += (uint64_t)tf_remainder_uint32(tf_floor_divide_uint32(mixed, 3u), 251u);
+  }
   out_1[0] = out_1_acc;
 }
 
@@ -57,9 +57,8 @@ int checksum(void *const *arrays, void *scratch, const tf_pool *pool) {
   uint32_t *words = arrays[0];
   uint8_t *out = arrays[1];
   uint64_t *out_1 = arrays[2];
-  uint32_t *mixed = scratch;
-  checksum_mixed(words, mixed);
-  checksum_out(mixed, out);
-  checksum_out_1(mixed, out_1);
+  uint32_t *bitwise_xor = scratch;
+  checksum_out(words, bitwise_xor, out);
+  checksum_out_1(bitwise_xor, out_1);
   return 0;
 }

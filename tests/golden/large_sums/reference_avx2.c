@@ -1,3 +1,18 @@
+// The sum of 64 lanes, in the first: lanes[l] += lanes[l + half] for half = 32, 16, 8, 4, 2, 1.
+static inline void tf_halve_add_float(float *lanes) {
+  typedef float eight_t __attribute__((vector_size(8 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  typedef float four_t __attribute__((vector_size(4 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  typedef float two_t __attribute__((vector_size(2 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  for (long l = 0; l < 32; l++)
+    lanes[l] += lanes[l + 32];
+  for (long l = 0; l < 16; l++)
+    lanes[l] += lanes[l + 16];
+  *(eight_t *)lanes += *(eight_t *)(lanes + 8);
+  *(four_t *)lanes += *(four_t *)(lanes + 4);
+  *(two_t *)lanes += *(two_t *)(lanes + 2);
+  lanes[0] += lanes[1];
+}
+
 // What an entry is handed to share a loop among threads; null where there are none.
 typedef struct tf_pool tf_pool;
 typedef void (*tf_task)(void *const *buffers, long begin, long end);
@@ -14,7 +29,7 @@ static inline void tf_run(const tf_pool *pool, tf_task task, void *const *buffer
 }
 
 // return x.sum(), x.sum(axis=0), x.sum(axis=1)
-// [out_lanes, out_blocks] reads 2.4 MiB, writes 2.41 KiB, 827288 operations
+// [out_lanes, out_blocks] reads 2.4 MiB, writes 2.41 KiB, 668824 operations
 static void large_sums_out_blocks(const float *restrict x, float *restrict out_blocks, long begin, long end) {
   for (long b = begin; b < end; b++) {
     float out_lanes[64];
@@ -33,17 +48,7 @@ static void large_sums_out_blocks(const float *restrict x, float *restrict out_b
       for (long l = 0; l < 64; l++)
         out_lanes[l] = l < 48 ? out_lanes[l] + x[l + 629952] : out_lanes[l];
     }
-    for (long l = 0; l < 32; l++)
-      out_lanes[l] += out_lanes[l + 32];
-    for (long l = 0; l < 16; l++)
-      out_lanes[l] += out_lanes[l + 16];
-    for (long l = 0; l < 8; l++)
-      out_lanes[l] += out_lanes[l + 8];
-    for (long l = 0; l < 4; l++)
-      out_lanes[l] += out_lanes[l + 4];
-    for (long l = 0; l < 2; l++)
-      out_lanes[l] += out_lanes[l + 2];
-    out_lanes[0] += out_lanes[1];
+    tf_halve_add_float(out_lanes);
     out_blocks[b] = out_lanes[0];
   }
 }
@@ -77,7 +82,7 @@ static void large_sums_out(float *restrict out_blocks, float *restrict out) {
 }
 
 // return x.sum(), x.sum(axis=0), x.sum(axis=1)
-// [out_1_blocks] reads 2.43 MiB, writes 24.6 KiB, 1083600 operations
+// [out_1_blocks] reads 2.43 MiB, writes 24.6 KiB, 630000 operations
 static void large_sums_out_1_blocks(const float *restrict x, float *restrict out_1_blocks, long begin, long end) {
   for (long b = begin; b < end; b++) {
     if (b < 2) {
@@ -142,7 +147,7 @@ static void large_sums_out_1(float *restrict out_1_blocks, float *restrict out_1
 }
 
 // return x.sum(), x.sum(axis=0), x.sum(axis=1)
-// [out_2_lanes, out_2_blocks, out_2] reads 2.4 MiB, writes 1.17 KiB, 1036500 operations
+// [out_2_lanes, out_2_blocks, out_2] reads 2.4 MiB, writes 1.17 KiB, 690900 operations
 static void large_sums_out_2(const float *restrict x, float *restrict out_2, long begin, long end) {
   for (long i = begin; i < end; i++) {
     float out_2_blocks[3];
@@ -160,17 +165,7 @@ static void large_sums_out_2(const float *restrict x, float *restrict out_2, lon
         for (long l = 0; l < 64; l++)
           out_2_lanes[l] = l < 52 ? out_2_lanes[l] + x[2100 * i + l + 2048] : out_2_lanes[l];
       }
-      for (long l = 0; l < 32; l++)
-        out_2_lanes[l] += out_2_lanes[l + 32];
-      for (long l = 0; l < 16; l++)
-        out_2_lanes[l] += out_2_lanes[l + 16];
-      for (long l = 0; l < 8; l++)
-        out_2_lanes[l] += out_2_lanes[l + 8];
-      for (long l = 0; l < 4; l++)
-        out_2_lanes[l] += out_2_lanes[l + 4];
-      for (long l = 0; l < 2; l++)
-        out_2_lanes[l] += out_2_lanes[l + 2];
-      out_2_lanes[0] += out_2_lanes[1];
+      tf_halve_add_float(out_2_lanes);
       out_2_blocks[b] = out_2_lanes[0];
     }
     out_2_blocks[0] += out_2_blocks[1];
@@ -193,10 +188,10 @@ int large_sums(void *const *arrays, void *scratch, const tf_pool *pool) {
   float *out_2 = arrays[3];
   float *out_blocks = scratch;
   float *out_1_blocks = scratch;
-  tf_run(pool, large_sums_out_blocks_task, (void *[]){x, out_blocks}, 616, 11);
+  tf_run(pool, large_sums_out_blocks_task, (void *[]){x, out_blocks}, 616, 15);
   large_sums_out(out_blocks, out);
   tf_run(pool, large_sums_out_1_blocks_task, (void *[]){x, out_1_blocks}, 3, 1);
   large_sums_out_1(out_1_blocks, out_1);
-  tf_run(pool, large_sums_out_2_task, (void *[]){x, out_2}, 300, 4);
+  tf_run(pool, large_sums_out_2_task, (void *[]){x, out_2}, 300, 8);
   return 0;
 }

@@ -1,7 +1,22 @@
+// The sum of 64 lanes, in the first: lanes[l] += lanes[l + half] for half = 32, 16, 8, 4, 2, 1.
+static inline void tf_halve_add_float(float *lanes) {
+  typedef float eight_t __attribute__((vector_size(8 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  typedef float four_t __attribute__((vector_size(4 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  typedef float two_t __attribute__((vector_size(2 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  for (long l = 0; l < 32; l++)
+    lanes[l] += lanes[l + 32];
+  for (long l = 0; l < 16; l++)
+    lanes[l] += lanes[l + 16];
+  *(eight_t *)lanes += *(eight_t *)(lanes + 8);
+  *(four_t *)lanes += *(four_t *)(lanes + 4);
+  *(two_t *)lanes += *(two_t *)(lanes + 2);
+  lanes[0] += lanes[1];
+}
+
 typedef struct tf_pool tf_pool;
 
 // return np.dot(x, y)
-// [out_lanes, out_blocks] reads 70.3 KiB, writes 36 B, 33975 operations
+// [out_lanes, out_blocks] reads 70.3 KiB, writes 36 B, 18615 operations
 static void long_dot_out_blocks(const float *restrict x, const float *restrict y, float *restrict out_blocks) {
   for (long b = 0; b < 9; b++) {
     float out_lanes[64];
@@ -20,17 +35,7 @@ static void long_dot_out_blocks(const float *restrict x, const float *restrict y
       for (long l = 0; l < 64; l++)
         out_lanes[l] = l < 40 ? __builtin_fmaf(x[l + 8960], y[l + 8960], out_lanes[l]) : out_lanes[l];
     }
-    for (long l = 0; l < 32; l++)
-      out_lanes[l] += out_lanes[l + 32];
-    for (long l = 0; l < 16; l++)
-      out_lanes[l] += out_lanes[l + 16];
-    for (long l = 0; l < 8; l++)
-      out_lanes[l] += out_lanes[l + 8];
-    for (long l = 0; l < 4; l++)
-      out_lanes[l] += out_lanes[l + 4];
-    for (long l = 0; l < 2; l++)
-      out_lanes[l] += out_lanes[l + 2];
-    out_lanes[0] += out_lanes[1];
+    tf_halve_add_float(out_lanes);
     out_blocks[b] = out_lanes[0];
   }
 }

@@ -35,23 +35,43 @@ static inline float tf_of_rank_nan_last_float(uint32_t rank) {
   return tf_from_bits_float(bits & sign ? ~bits ^ sign : bits);
 }
 
+// The sum of 64 lanes, in the first: lanes[l] += lanes[l + half] for half = 32, 16, 8, 4, 2, 1.
+static inline void tf_halve_add_float(float *lanes) {
+  typedef float eight_t __attribute__((vector_size(8 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  typedef float four_t __attribute__((vector_size(4 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  typedef float two_t __attribute__((vector_size(2 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  for (long l = 0; l < 32; l++)
+    lanes[l] += lanes[l + 32];
+  for (long l = 0; l < 16; l++)
+    lanes[l] += lanes[l + 16];
+  *(eight_t *)lanes += *(eight_t *)(lanes + 8);
+  *(four_t *)lanes += *(four_t *)(lanes + 4);
+  *(two_t *)lanes += *(two_t *)(lanes + 2);
+  lanes[0] += lanes[1];
+}
+
 // p * 2^n with biased = n + 254: in two steps, so that subnormal results are rounded once.
 static inline float tf_scaled_float(float p, uint32_t biased) {
   uint32_t half = biased >> 1;
   return p * tf_from_bits_float((biased - half) << 23) * tf_from_bits_float(half << 23);
 }
 
-// e^x. The polynomial is off by 2^-27.5.
-static inline float tf_exp_float(float x) {
-  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
-  float n = t - 0x1.8001fcp+23f;
-  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+// e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
+static inline float tf_exp_core_float(float r) {
   float q = 0x1.6a5166p-10f;
   q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
   q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
   q = __builtin_fmaf(q, r, 0x1.555494p-3f);
   q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
-  float y = tf_scaled_float(__builtin_fmaf(r * r, q, r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
+  return __builtin_fmaf(r * r, q, r);
+}
+
+// e^x.
+static inline float tf_exp_float(float x) {
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
+  float n = t - 0x1.8001fcp+23f;
+  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+  float y = tf_scaled_float(tf_exp_core_float(r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
   y = x > 89.0f ? __builtin_inff() : y;
   return x < -104.5f ? 0.0f : y;
 }
@@ -59,73 +79,42 @@ static inline float tf_exp_float(float x) {
 typedef struct tf_pool tf_pool;
 
 // e = np.exp(x - x.max(axis=-1, keepdims=True))
-// [max_rank] reads 9.38 KiB, writes 32 B, 4800 operations
-static void softmax_max_rank(const float *restrict x, uint32_t *restrict max_rank) {
-  for (long i = 0; i < 8; i++) {
-    uint32_t max_rank_acc = 0u;
-    for (long k = 0; k < 300; k++)
-      max_rank_acc = tf_maximum_uint32(max_rank_acc, tf_rank_nan_last_float(x[300 * i + k]));
-    max_rank[i] = max_rank_acc;
-  }
-}
-
-// e = np.exp(x - x.max(axis=-1, keepdims=True))
-// [max, subtract, e] reads 9.41 KiB, writes 9.38 KiB, 4808 operations
-static void softmax_e(const uint32_t *restrict max_rank, const float *restrict x, float *restrict e) {
-  for (long i = 0; i < 8; i++) {
-    const float max = tf_of_rank_nan_last_float(max_rank[i]);
-    for (long j = 0; j < 300; j++)
-      e[300 * i + j] = tf_exp_float(x[300 * i + j] - max);
-  }
-}
-
 // return e / e.sum(axis=-1, keepdims=True)
-// [sum_lanes, sum] reads 9.38 KiB, writes 32 B, 3064 operations
-static void softmax_sum(const float *restrict e, float *restrict sum) {
+// [max_rank, max, subtract, e, sum_lanes, sum, out] reads 9.38 KiB, writes 9.38 KiB, 15072
+//   operations
+static void softmax_out(const float *restrict x, float *restrict out) {
   for (long i = 0; i < 8; i++) {
+    uint32_t max_rank;
+    float e[300];
+    float sum;
+    max_rank = 0u;
+    for (long k = 0; k < 300; k++)
+      max_rank = tf_maximum_uint32(max_rank, tf_rank_nan_last_float(x[300 * i + k]));
+    const float max = tf_of_rank_nan_last_float(max_rank);
+    for (long j = 0; j < 300; j++)
+      e[j] = tf_exp_float(x[300 * i + j] - max);
     float sum_lanes[64];
     for (long l = 0; l < 64; l++)
       sum_lanes[l] = 0.0f;
     for (long s = 0; s < 4; s++)
       for (long l = 0; l < 64; l++)
-        sum_lanes[l] += e[300 * i + 64 * s + l];
+        sum_lanes[l] += e[64 * s + l];
     for (long l = 0; l < 64; l++)
-      sum_lanes[l] = l < 44 ? sum_lanes[l] + e[300 * i + l + 256] : sum_lanes[l];
-    for (long l = 0; l < 32; l++)
-      sum_lanes[l] += sum_lanes[l + 32];
-    for (long l = 0; l < 16; l++)
-      sum_lanes[l] += sum_lanes[l + 16];
-    for (long l = 0; l < 8; l++)
-      sum_lanes[l] += sum_lanes[l + 8];
-    for (long l = 0; l < 4; l++)
-      sum_lanes[l] += sum_lanes[l + 4];
-    for (long l = 0; l < 2; l++)
-      sum_lanes[l] += sum_lanes[l + 2];
-    sum_lanes[0] += sum_lanes[1];
-    sum[i] = sum_lanes[0];
+      sum_lanes[l] = l < 44 ? sum_lanes[l] + e[l + 256] : sum_lanes[l];
+    tf_halve_add_float(sum_lanes);
+    sum = sum_lanes[0];
+    for (long j = 0; j < 300; j++)
+      out[300 * i + j] = e[j] / sum;
   }
 }
 
-// return e / e.sum(axis=-1, keepdims=True)
-// [out] reads 9.41 KiB, writes 9.38 KiB, 2400 operations
-static void softmax_out(const float *restrict e, const float *restrict sum, float *restrict out) {
-  for (long i = 0; i < 8; i++)
-    for (long j = 0; j < 300; j++)
-      out[300 * i + j] = e[300 * i + j] / sum[i];
-}
-
 // arrays: x float32[2400]; then the results: out float32[2400]
-// scratch: 9664 bytes; returns 0
+// scratch: 0 bytes; returns 0
 int softmax(void *const *arrays, void *scratch, const tf_pool *pool) {
+  (void)scratch;
   (void)pool;
   float *x = arrays[0];
   float *out = arrays[1];
-  uint32_t *max_rank = scratch;
-  float *e = (void *)((char *)scratch + 64);
-  float *sum = scratch;
-  softmax_max_rank(x, max_rank);
-  softmax_e(max_rank, x, e);
-  softmax_sum(e, sum);
-  softmax_out(e, sum, out);
+  softmax_out(x, out);
   return 0;
 }

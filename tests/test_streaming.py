@@ -1,0 +1,396 @@
+"""Streamed stores: which results they serve, what they are refused for, and that bits stay."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyfuse
+from tests.graphs import GraphBuilder, PlainNumerics
+from tests.test_emit import parsed
+from tests.test_lower import softmax, stages_of
+from tests.test_schedule import named, refused
+from tinyfuse.dtypes import BOOL, SUPPORTED
+from tinyfuse.emit.c import emit_c
+from tinyfuse.emit.prelude import prelude_text
+from tinyfuse.errors import ScheduleError, VerificationError
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Graph
+from tinyfuse.loops.interpreter import interpret_loops
+from tinyfuse.loops.ir import For, Loops, Statement, Store, walk_statements
+from tinyfuse.loops.printer import loops_text
+from tinyfuse.loops.rewrite import substitute_axes
+from tinyfuse.loops.verifier import verify_loops
+from tinyfuse.lower.lower import lower
+from tinyfuse.machine import MIB, REFERENCE, REFERENCE_AVX2, Machine
+from tinyfuse.records import replace
+from tinyfuse.runtime.build import build
+from tinyfuse.runtime.declarations import ffi
+from tinyfuse.runtime.linking import find, open_library
+from tinyfuse.runtime.toolchain import find_compiler
+from tinyfuse.schedule.places import Loop
+from tinyfuse.schedule.planner import default_schedule
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.text import schedule_text
+from tinyfuse.stage.build import build_stages
+from tinyfuse.stage.expr import Load
+from tinyfuse.stage.index import Affine, Axis, affine
+from tinyfuse.stage.ir import Stages
+from tinyfuse.testing.compiled import Library
+
+Program = Callable[[GraphBuilder], Graph]
+
+
+def scaled(build: GraphBuilder) -> Graph:
+    x, y = build.input("x", 5000), build.input("y", 5000)
+    return build.graph(build.op("add", build.op("multiply", x, y), y))
+
+
+def framed(build: GraphBuilder) -> Graph:
+    """Rows that no loop can go through at once: of 4 and 1500 elements."""
+    x, y = build.input("x", 3, 1500), build.input("y", 3, 4)
+    return build.graph(build.concat(y, build.op("negative", x), y, axis=1))
+
+
+def shifted(build: GraphBuilder) -> Graph:
+    """Two outputs, the second of rows that begin anywhere in a line."""
+    x = build.input("x", 2, 1101, dtype=np.float64)
+    rows = build.slice(x, (slice(None), slice(1, 1100, 1)))
+    return build.graph(build.op("sqrt", x), build.op("add", rows, rows))
+
+
+def streamed(stages: Stages) -> Schedule:
+    """The default schedule with every output streamed."""
+    schedule, _ = default_schedule(stages, REFERENCE)
+    for stage in stages.outputs:
+        schedule = schedule.stream_store(stage)
+    return schedule
+
+
+def streams(loops: Loops) -> int:
+    """How many stores are streamed."""
+    statements = [s for kernel in loops.kernels for s in walk_statements(kernel.body)]
+    return sum(isinstance(s, Store) and s.streamed for s in statements)
+
+
+# What it reads like
+
+
+def test_a_streamed_stage_on_all_levels(golden: Callable[[str, str], None]) -> None:
+    schedule = streamed(stages_of(scaled))
+    loops = lower(schedule, REFERENCE)
+    assert schedule_text(schedule).splitlines()[1:] == [
+        "  multiply: inline",
+        "  out: root; streamed; i < 5000 vector",
+    ]
+    assert loops_text(loops).splitlines()[1:] == [
+        "  kernel scaled_out computes multiply, out",
+        "    for i < 5000 vector",
+        "      stream out[i] = x[i] * y[i] + y[i]",
+    ]
+    text = emit_c(loops).text
+    golden("streamed.c", text)
+    parsed(text)
+
+
+def test_only_long_rows_of_side_by_side_elements_are_streamed() -> None:
+    loops = lower(streamed(stages_of(framed)), REFERENCE)
+    assert [line.strip() for line in loops_text(loops).splitlines()[2:]] == [
+        "for i < 3",
+        "for j < 4 vector",
+        "out[1508 * i + j] = y[4 * i + j]",
+        "for 4 <= j < 1504 vector",
+        "stream out[1508 * i + j] = -x[1500 * i + j - 4]",
+        "for 1504 <= j < 1508 vector",
+        "out[1508 * i + j] = y[4 * i + j - 1504]",
+    ]
+
+
+def test_names_of_what_only_the_text_has_differ_from_others() -> None:
+    build = GraphBuilder("named")
+    x, y = build.input("i_first", 5000), build.input("out_block", 5000)
+    text = emit_c(lower(streamed(build_stages(build.graph(build.op("add", x, y)))), REFERENCE)).text
+    assert "for (long i_first_ = 0, i_next; i_first_ < 5000; i_first_ = i_next) {" in text
+    assert "out_block_[i - i_first_] = i_first[i] + out_block[i];" in text
+
+
+# What it is refused for
+
+
+def running(build: GraphBuilder) -> Graph:
+    return build.graph(build.apply(p.cumulative, build.input("x", 3, 8), op="add", axis=1))
+
+
+@pytest.mark.parametrize(
+    ("directive", "program", "reason"),
+    [
+        (
+            lambda s, p: s.inline(p.stages[0]).stream_store(p.stages[0]),
+            scaled,
+            "stream_store(multiply): multiply cannot be streamed: it is inlined, so never stored",
+        ),
+        (
+            lambda s, p: s.stream_store(p.stages[0]).inline(p.stages[0]),
+            scaled,
+            "inline(multiply): multiply cannot be streamed: it is inlined, so never stored",
+        ),
+        (
+            lambda s, p: s.compute_at(*p.stages, None).stream_store(p.stages[0]),
+            scaled,
+            "stream_store(multiply): multiply cannot be streamed: it is stored inside another"
+            " stage, and read at once",
+        ),
+        (
+            lambda s, p: s.stream_store(named(p, "sum")),
+            softmax,
+            "stream_store(sum): sum cannot be streamed: it is a reduction, which may store an"
+            " element several times",
+        ),
+        (
+            lambda s, p: s.stream_store(p.stages[0]),
+            running,
+            "stream_store(out): out cannot be streamed: each element is read for the next one",
+        ),
+        (
+            lambda s, p: s.stream_store(named(p, "out")).reorder(
+                named(p, "out"), *reversed(named(p, "out").axes)
+            ),
+            softmax,
+            "reorder(out): out cannot be streamed: its innermost loop has to run over j, not"
+            " unrolled",
+        ),
+        (
+            lambda s, p: (
+                s.split(p.stages[1], p.stages[1].axes[0], 50)
+                .stream_store(p.stages[1])
+                .unroll(p.stages[1], Loop(p.stages[1].axes[0]))
+            ),
+            scaled,
+            "unroll(out): out cannot be streamed: its innermost loop has to run over i, not"
+            " unrolled",
+        ),
+    ],
+)
+def test_illegal_directives(directive: Callable, program: Program, reason: str) -> None:
+    refused(directive, program, reason)
+
+
+def counted(x: Any) -> Any:
+    counts = np.zeros(6, np.int64)
+    np.add.at(counts, x, 1)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (counted, "its elements are put in one after the other"),
+        (np.sort, "its rows are stored by sorting them"),
+        (lambda x: x[0] + x[1], "it has a single element"),
+    ],
+)
+def test_what_is_stored_otherwise_is_not_streamed(function: Callable, reason: str) -> None:
+    schedule = tinyfuse.jit(function).lower(np.arange(6)).schedule
+    with pytest.raises(ScheduleError, match=f"cannot be streamed: {reason}\n"):
+        schedule.stream_store(schedule.stages.outputs[0])
+
+
+@pytest.mark.parametrize("fault", ["a short row", "outside its loop", "read in its loop"])
+def test_the_verifier_refuses_stores_that_are_no_rows(fault: str) -> None:
+    loops = lower(streamed(stages_of(scaled)), REFERENCE)
+    verify_loops(loops)
+    (kernel,) = loops.kernels
+    (loop,) = kernel.body
+    assert isinstance(loop, For)
+    (store,) = loop.body
+    assert isinstance(store, Store)
+    axis = Axis(loop.variable.name, 1023)
+    short, single = (
+        substitute_axes([store], {loop.variable: position})[0]
+        for position in (affine(axis), Affine())
+    )
+    own = replace(store, value=Load(store.buffer, (store.position,)))
+    body: dict[str, Statement] = {
+        "a short row": For(axis, loop.kind, (short,)),
+        "outside its loop": single,
+        "read in its loop": For(loop.variable, loop.kind, (own,)),
+    }
+    broken = replace(loops, kernels=(replace(kernel, body=(body[fault],)),))
+    message = "kernel .*: out is streamed, but not as a row by the innermost loop alone"
+    with pytest.raises(VerificationError, match=message):
+        verify_loops(broken)
+
+
+# Which results the planner streams
+
+
+def large(extent: int, *operands: int) -> Program:
+    """A sum of arrays of so many elements."""
+
+    def program(build: GraphBuilder) -> Graph:
+        x, *others = [build.input(f"x{at}", extent) for at in operands]
+        for other in others:
+            x = build.op("add", x, other)
+        return build.graph(build.op("negative", x))
+
+    return program
+
+
+def planned(program: Program, machine: Machine = REFERENCE) -> int:
+    """How many stores the default schedule streams."""
+    schedule, _ = default_schedule(stages_of(program), machine)
+    return streams(lower(schedule, machine))
+
+
+@pytest.mark.parametrize(
+    ("mib", "operands", "machine", "expected"),
+    [
+        (16, 2, REFERENCE, 1),
+        (15, 3, REFERENCE, 0),  # less than half of the cache
+        (16, 1, REFERENCE, 0),  # all of it fits
+        (17, 1, REFERENCE, 1),
+        (9, 1, REFERENCE_AVX2, 1),
+        (17, 1, replace(REFERENCE, l3=300 * MIB), 1),
+    ],
+)
+def test_large_results_are_streamed(
+    mib: int, operands: int, machine: Machine, expected: int
+) -> None:
+    assert planned(large(mib * MIB // 4, *range(operands)), machine) == expected
+
+
+def test_results_that_are_read_again_are_not_streamed() -> None:
+    def program(build: GraphBuilder) -> Graph:
+        x = build.input("x", 10 * MIB)
+        y = build.op("negative", x, name="y")
+        return build.graph(y, build.op("sqrt", build.op("add", y, x)), build.reduce("sum", x, 0))
+
+    schedule, _ = default_schedule(stages_of(program), REFERENCE)
+    assert [s.name for s in schedule.stages.stages if schedule[s].streamed] == ["out"]
+
+
+# The same bits
+
+
+def drawn(dtype: np.dtype, *shape: int) -> np.ndarray:
+    bits = np.random.default_rng(7).integers(0, 256, (*shape, dtype.itemsize), np.uint8)
+    if dtype.kind == "b":
+        return bits[..., 0] > 100
+    return bits.view(dtype)[..., 0]
+
+
+def assert_same_bytes(actual: np.ndarray, expected: np.ndarray) -> None:
+    """NaN equals NaN, whatever its bits."""
+    assert actual.dtype == expected.dtype
+    same = actual.view(np.uint8) == expected.view(np.uint8)
+    same = same.reshape(-1, actual.itemsize).all(axis=1)
+    assert (same | ((actual != actual) & (expected != expected))).all()
+
+
+@pytest.mark.parametrize("dtype", SUPPORTED, ids=str)
+def test_every_dtype_and_any_number_of_threads(dtype: np.dtype) -> None:
+    """Of odd lengths, in pieces that begin anywhere in a line."""
+    length = 7 * 4096 // dtype.itemsize + 5
+    programs = []
+    for extra in range(3):
+        build = GraphBuilder(f"selected_{extra}")
+        x, y = (build.input(name, length + extra, dtype=dtype) for name in ("x", "y"))
+        condition = build.input("condition", length + extra, dtype=np.bool_)
+        stages = build_stages(build.graph(build.op("select", condition, x, y)))
+        (out,) = stages.outputs
+        programs.append(lower(streamed(stages).parallel(out, out.axes[0]), REFERENCE))
+        assert streams(programs[-1]) == 1
+    library = Library(programs, ("-O3",))
+    for loops in programs:
+        size = loops.outputs[0].size
+        x, y, condition = drawn(dtype, size), drawn(dtype, size)[::-1].copy(), drawn(BOOL, size)
+        for pieces in (1, 2, 3, 7):
+            (out,) = library.run(loops, [x, y, condition], pieces)
+            assert_same_bytes(out, np.where(condition, x, y))
+        for threads in (1, 2, 3):
+            (out,) = library.run_threads(loops, [x, y, condition], threads)
+            assert_same_bytes(out, np.where(condition, x, y))
+
+
+@pytest.mark.parametrize("program", [scaled, framed, shifted])
+@pytest.mark.parametrize(
+    "flags", [("-O3",), ("-O3", "-march=x86-64-v3"), ("-O2", "-march=x86-64"), ("-O0",)]
+)
+def test_every_level_and_width_of_vectors(program: Program, flags: tuple[str, ...]) -> None:
+    check_bits(program, flags)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs the ziglang wheel")
+@pytest.mark.parametrize("flags", [(), ("-march=x86_64_v3",), ("-march=x86_64",)])
+def test_another_compiler(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", shlex.join([sys.executable, "-m", "ziglang", "cc"]))
+    check_bits(shifted, flags)
+
+
+def check_bits(program: Program, flags: tuple[str, ...]) -> None:
+    stages = stages_of(program)
+    plain = default_schedule(stages, REFERENCE)[0]
+    loops = [lower(schedule, REFERENCE) for schedule in (plain, streamed(stages))]
+    assert [streams(each) > 0 for each in loops] == [False, True]
+    assert streams(loops[1]) == len(stages.outputs)
+    arrays = [drawn(b.dtype, b.size) for b in loops[0].inputs]
+    expected = interpret_loops(loops[0], arrays, PlainNumerics())
+    interpreted = interpret_loops(loops[1], arrays, PlainNumerics())
+    compiled = Library([loops[1]], flags).run(loops[1], arrays)
+    for given, *others in zip(expected, interpreted, compiled, strict=True):
+        for other in others:
+            assert_same_bytes(other, given)
+
+
+def test_any_bytes_from_and_to_any_place() -> None:
+    """From each place in a line and of all lengths up to some lines, none is written beside."""
+    text = prelude_text(["tf_stream", "tf_stream_end"]) + (
+        "void stream(char *to, const char *from, long bytes) {\n"
+        "  tf_stream(to, from, bytes);\n"
+        "  tf_stream_end();\n"
+        "}\n"
+    )
+    library = open_library(build(text, "stream"))
+    stream = ffi.cast("void (*)(char *, char *, long)", find(library, "stream", "tf_entry"))
+    source, target = np.arange(512, dtype=np.uint8), np.zeros(640, np.uint8)
+    lengths = (*range(70), 127, 128, 129, 200, 256, 300)
+    for place, count in product(range(64), lengths):
+        target[...] = 255
+        expected = target.copy()
+        expected[place : place + count] = source[place // 3 : place // 3 + count]
+        addresses = (target.ctypes.data + place, source.ctypes.data + place // 3)
+        stream(*[ffi.cast("char *", address) for address in addresses], count)
+        assert (target == expected).all(), (place, count)
+
+
+@pytest.mark.parametrize(
+    ("flags", "register", "count"),
+    [
+        (("-march=x86-64-v4",), "zmm", 1),
+        (("-march=x86-64-v3",), "ymm", 2),
+        (("-march=x86-64",), "xmm", 4),
+    ],
+)
+def test_a_line_is_as_few_stores_as_there_can_be(
+    flags: tuple[str, ...], register: str, count: int
+) -> None:
+    compiler = find_compiler()
+    if compiler.kind != "gcc" or platform.machine() != "x86_64":
+        pytest.skip("counted in what gcc writes for x86-64")
+    command = [*compiler.command, *compiler.arguments(flags), "-S", "-o-", "-xc", "-"]
+    text = emit_c(lower(streamed(stages_of(scaled)), REFERENCE)).text
+    assembly = subprocess.run(
+        command, input=text, capture_output=True, text=True, check=True
+    ).stdout
+    assert len(re.findall(rf"movntps\s+%{register}", assembly)) == count
+    assert (assembly.count("movnt"), assembly.count("sfence")) == (count, 1)

@@ -1,0 +1,187 @@
+"""Bounds inference: which elements of a stage have to be computed inside a loop of another.
+
+The region of a stage is the image of its readers' ranges, from the consumer backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tinyfuse.errors import ScheduleError
+from tinyfuse.lower.bounds import Range, Ranges, changes, excluded, image, whole
+from tinyfuse.lower.reads import Reads
+from tinyfuse.schedule.places import Places, Site
+from tinyfuse.stage.expr import IndexTest, Load
+from tinyfuse.stage.index import Affine, Axis, affine
+from tinyfuse.stage.ir import Stage
+
+
+class Regions:
+    """The regions of the stages of a schedule. reads: those of every stored stage."""
+
+    def __init__(self, places: Places, reads: Mapping[Stage, Reads]):
+        self.places = places
+        self.reads = reads
+
+    def at(
+        self, site: Site, ranges: Ranges, variable: Axis | None = None, clip: bool = True
+    ) -> dict[Stage, Ranges]:
+        """For each stage computed inside a site what is needed of it while the loops around leave
+        these ranges to the axes of the site's stage. In the order of the program; a stage of which
+        nothing is needed is left out.
+
+        variable: of the loop of the site, whose steps leave out what was computed in the one before
+        and is kept since. clip: whether what lies outside of a stage is left out.
+        """
+        if site.stage not in self.places.attached:
+            return {}
+        inside = self.places.inside(site)
+        demands: dict[Stage, list[list[Range]]] = {stage: [] for stage in inside}
+        self._demand(site.stage, ranges, demands)
+        found: dict[Stage, Ranges] = {}
+        for stage in reversed(inside):
+            region = self._region(stage, demands[stage], {site.stage: ranges, **found}, clip)
+            if region is not None:
+                if variable and self.is_kept(stage, site):
+                    region = self._new_part(stage, region, variable)
+                found[stage] = region
+                reduced = {axis: whole(axis) for axis in stage.reduce_axes}
+                self._demand(stage, {**region, **reduced}, demands)
+        return dict(reversed(found.items()))
+
+    def edges(self, site: Site, ranges: Ranges, variable: Axis) -> list[int]:
+        """Where along a loop what is computed inside it meets the end of a stage, or a test on its
+        indices changes. ranges: in terms of the loop's variable."""
+        cuts = []
+        for stage, region in self.at(site, ranges, clip=False).items():
+            for axis, range_ in region.items():
+                inside = IndexTest(range_.base, 0, axis.extent - range_.extent + 1)
+                cuts += changes(inside, variable, {})
+            for test in (test for each in self.reads[stage].conditions for test in each):
+                if all(axis in region for axis in test.index.axes()):
+                    for extreme in _extremes(test.index, region):
+                        cuts += changes(IndexTest(extreme, test.low, test.high), variable, {})
+        return cuts
+
+    def before(self, site: Site, ranges: Ranges, variable: Axis) -> dict[Stage, Ranges]:
+        """What has to be computed before the first step of a loop, as each step computes only what
+        the one before did not. Empty where each step computes all that it needs."""
+        inside = self.places.inside(site)
+        first = {variable: affine(variable.start)}
+        everything = self.at(site, ranges)
+        early: dict[Stage, Ranges] = {}
+        for stage, region in everything.items():
+            step = self._step(stage, region, variable) if self.is_kept(stage, site) else None
+            if step:
+                axis, moved = step
+                start = {a: Range(r.base.substitute(first), r.extent) for a, r in region.items()}
+                early[stage] = {**start, axis: Range(start[axis].base, start[axis].extent - moved)}
+        demands: dict[Stage, list[list[Range]]] = {stage: [] for stage in inside}
+        found: dict[Stage, Ranges] = {}
+        for stage in reversed(inside if early else ()):
+            if stage in early:
+                demands[stage].append([early[stage][axis] for axis in stage.axes])
+            if demands[stage]:
+                region = found[stage] = _covering(stage, demands[stage])
+                self._check_ring(stage, region)
+                self._demand(
+                    stage, {**region, **{axis: whole(axis) for axis in stage.reduce_axes}}, demands
+                )
+        return dict(reversed(found.items()))
+
+    def is_kept(self, stage: Stage, site: Site) -> bool:
+        """Whether a stage is computed in the steps of this very loop, and kept around it."""
+        at, kept = self.places.plans[stage].compute_at, self.places.storage(stage)
+        here = at is not None and at.stage is site.stage and at.loop == site.loop
+        return here and not (kept and kept.stage is site.stage and kept.loop == site.loop)
+
+    def _new_part(self, stage: Stage, region: Ranges, variable: Axis) -> Ranges:
+        """What of a region the step before has not computed."""
+        self._check_ring(stage, region)
+        step = self._step(stage, region, variable)
+        if step is None:
+            return region
+        axis, moved = step
+        range_ = region[axis]
+        return {**region, axis: Range(range_.base + (range_.extent - moved), moved)}
+
+    def _step(self, stage: Stage, region: Ranges, variable: Axis) -> tuple[Axis, int] | None:
+        """The axis along which the steps of a loop move a region, and how far; None where they do
+        not, along one alone, or where each leaves behind all that the one before covered."""
+        moving = [axis for axis in stage.axes if variable in region[axis].base.axes()]
+        if len(moving) != 1:
+            return None
+        moved = region[moving[0]].base.coefficient(variable)
+        return (moving[0], moved) if 0 < moved < region[moving[0]].extent else None
+
+    def _check_ring(self, stage: Stage, region: Ranges) -> None:
+        ring = self.places.plans[stage].ring
+        if ring and region[ring[0]].extent > ring[1]:
+            raise ScheduleError(
+                f"fold({stage.name}, {ring[0].name}, {ring[1]}): {region[ring[0]].extent} positions"
+                f" are needed at once"
+            )
+
+    def _demand(
+        self, reader: Stage, ranges: Ranges, demands: Mapping[Stage, list[list[Range]]]
+    ) -> None:
+        """Add what a stage reads of others while its axes run over the ranges."""
+        reads = self.reads[reader]
+        for load, guards in zip(reads.loads, reads.guards, strict=True):
+            demanded = demands.get(load.source)
+            if demanded is not None and any(
+                not any(excluded(test, ranges) for test in guard) for guard in guards
+            ):
+                demanded.append(_image(load, ranges))
+
+    def _region(
+        self,
+        stage: Stage,
+        demands: list[list[Range]],
+        around: Mapping[Stage, Ranges],
+        clip: bool,
+    ) -> Ranges | None:
+        """The smallest region that covers all demands; without any, what goes along with the
+        leader's ranges, or nothing where the stage is read but not here."""
+        site = self.places.plans[stage].compute_at
+        assert site is not None
+        leader = around.get(site.stage)
+        if leader is not None and (site.aligned or not self._is_read_inside(stage, site)):
+            along = {axis: leader[other] for axis, other in site.aligned}
+            demands = [[along.get(axis) or whole(axis) for axis in stage.axes], *demands]
+        if not demands:
+            return None
+        return _covering(stage, demands, clip)
+
+    def _is_read_inside(self, stage: Stage, site: Site) -> bool:
+        return any(self.places.within(reader, site) for reader in self.places.readers[stage])
+
+
+def _extremes(index: Affine, region: Ranges) -> tuple[Affine, Affine]:
+    """The smallest and the largest value of an index while its axes run over a region."""
+    first = {axis: range_.base for axis, range_ in region.items()}
+    last = {axis: range_.base + (range_.extent - 1) for axis, range_ in region.items()}
+    rising = {axis for axis in region if index.coefficient(axis) >= 0}
+    low = {axis: (first if axis in rising else last)[axis] for axis in region}
+    high = {axis: (last if axis in rising else first)[axis] for axis in region}
+    return index.substitute(low), index.substitute(high)
+
+
+def _image(load: Load, ranges: Ranges) -> list[Range]:
+    """The ranges, one for each axis of its source, that a load covers."""
+    by_data = [whole(axis) for axis in load.source.axes[: len(load.data)]]
+    return [*by_data, *(image(index, ranges) for index in load.indices)]
+
+
+def _covering(stage: Stage, demands: list[list[Range]], clip: bool = True) -> Ranges:
+    each = zip(stage.axes, *demands, strict=True)
+    hulls = {axis: _hull(stage, axis, *ranges) for axis, *ranges in each}
+    return {axis: range_.within(axis) for axis, range_ in hulls.items()} if clip else hulls
+
+
+def _hull(stage: Stage, axis: Axis, first: Range, *others: Range) -> Range:
+    if axis is stage.row_axis:
+        return whole(axis)
+    for other in others:
+        first = first.hull(other)
+    return first

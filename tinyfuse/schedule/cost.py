@@ -1,0 +1,223 @@
+"""The cost model: how long kernels take, `max(compute, memory) + launch`, on a machine.
+
+Kernels are predicted from what their loop nests do, groups of stages from what they would do as one
+kernel: both are a `Cost`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from tinyfuse.dtypes import FLOAT64
+from tinyfuse.graph.scalar_ops import SCALAR_OPS, cost
+from tinyfuse.loops.cost import flops, widest
+from tinyfuse.loops.ir import Cost, Kernel, Operation
+from tinyfuse.machine import Machine
+from tinyfuse.records import dataclass
+from tinyfuse.stage.analysis import comparisons, is_operation, operation_name
+from tinyfuse.stage.expr import Expr, loads, walk
+from tinyfuse.stage.ir import Order, Stage
+
+WIDE = 8  # bytes of an element from which on half as many fit a vector
+ITEMSIZE = 4  # bytes of those that `float32_rate` is for
+
+
+def predicted_seconds(kernel: Kernel, machine: Machine, threads: int = 1) -> float:
+    """How long a run of a kernel takes, with all that it reads in the caches that are large enough.
+
+    threads: how many there are; those that find no work take no part.
+    """
+    return seconds(kernel.cost, machine, _sharing(kernel, machine, threads))
+
+
+def _sharing(kernel: Kernel, machine: Machine, threads: int) -> int:
+    """How many threads take part in a kernel, of so many that there are."""
+    return min(threads, _parts(kernel), machine.cores)
+
+
+def _parts(kernel: Kernel) -> int:
+    """How many threads a kernel has work for."""
+    loop = kernel.parallel
+    return max(1, loop.variable.extent // kernel.grain) if loop else 1
+
+
+def seconds(spent: Cost, machine: Machine, threads: int = 1) -> float:
+    """How long that takes, shared evenly by so many threads of which each has a core."""
+    threads = min(threads, machine.cores)
+    constants = machine.constants
+    busy = max(compute_seconds(spent, machine) / threads, memory_seconds(spent, machine, threads))
+    return busy + constants.launch + (constants.wake if threads > 1 else 0.0)
+
+
+def compute_seconds(spent: Cost, machine: Machine) -> float:
+    """How long one core computes, or waits for one result after the other."""
+    waiting = spent.chain * machine.constants.latency
+    working = [
+        times * operation_seconds(operation, machine) for operation, times in spent.operations
+    ]
+    return max(waiting, math.fsum(working))
+
+
+def memory_seconds(spent: Cost, machine: Machine, threads: int = 1) -> float:
+    """How long it takes to move every element once, or to load and store all from the L1.
+
+    Lines that hold one element at a time come from where the arrays are.
+    """
+    moved = spent.bytes_read + spent.bytes_written
+    outer = bandwidth(machine, level_of(moved, machine, threads), threads)
+    inner = bandwidth(machine, 0, threads)
+    return max(moved / outer, spent.lines / outer + spent.accesses / inner)
+
+
+def level_of(footprint: int, machine: Machine, threads: int = 1) -> int:
+    """The nearest of L1, L2, L3 and memory, counted from 0, that so many bytes fit into."""
+    sizes = (machine.l1 * threads, machine.l2 * threads, machine.l3)
+    return next((level for level, size in enumerate(sizes) if footprint <= size), len(sizes))
+
+
+def bandwidth(machine: Machine, level: int, threads: int = 1) -> float:
+    """Bytes per second that so many threads read and write, together, at one of these levels."""
+    one = machine.constants.bandwidth[level]
+    if threads == 1:
+        return one
+    return min(threads * one, max(one, machine.constants.shared_bandwidth[level]))
+
+
+def operation_seconds(operation: Operation, machine: Machine) -> float:
+    """How long one operation takes on one core, among many that do not wait for each other."""
+    constants = machine.constants
+    wide = _is_wide(operation)
+    rate = constants.float64_rate if wide else constants.float32_rate
+    lanes = 1 if operation.vector else machine.vector_bytes // (WIDE if wide else ITEMSIZE)
+    return operation_cost(operation, machine) * lanes / rate
+
+
+def _is_wide(operation: Operation) -> bool:
+    return operation.dtype.itemsize >= WIDE
+
+
+def operation_cost(operation: Operation, machine: Machine) -> float:
+    """What an operation takes in additions: as measured, or in proportion to what was.
+
+    Operations on integers of any size are nearer to those on float32, in their additions.
+    """
+    usual = cost(operation.name)
+    row = SCALAR_OPS.get(operation.name)
+    for like, single, double in machine.constants.costs:
+        if row is not None and row.like == like:
+            measured = double if operation.dtype == FLOAT64 else single
+            return measured * usual / cost(like)
+    return usual
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one kernel for a group of stages does, before there are loops.
+
+    cost: as of a kernel; chains are not known yet. saved: bytes that are neither written nor read
+    because stages of the group are not stored. recompute: how many times as long its operations
+    take as they would if every element were computed once.
+    """
+
+    cost: Cost
+    saved: int
+    recompute: float
+
+    def seconds(self, machine: Machine, threads: int = 1) -> float:
+        return seconds(self.cost, machine, threads)
+
+
+def estimate(
+    group: Sequence[Stage], stored: Collection[Stage], repeats: Mapping[Stage, int] | None = None
+) -> Estimate:
+    """What one kernel that computes these stages does.
+
+    group: the stages, producers first. stored: those of them that are stored, since others or the
+    caller read them. repeats: how often the elements of a stage are computed, where it is not once.
+    """
+    repeats = repeats or {}
+    kept = [stage for stage in group if stage not in stored]
+    once = [_operations(stage, 1) for stage in group]
+    done = [_operations(stage, repeats.get(stage, 1)) for stage in group]
+    read = _bytes_read(group)
+    spent = Cost(
+        sum([flops(operation.name) * times for each in done for operation, times in each]),
+        read,
+        sum([stage_bytes(stage) for stage in group if stage in stored]),
+        operations=_merged(done),
+    )
+    saved = sum([bytes_saved(stage, _readers(stage, group)) for stage in kept])
+    return Estimate(spent, saved, _additions(done) / max(1, _additions(once)))
+
+
+def bytes_saved(stage: Stage, readers: int) -> int:
+    """What storing a stage moves: one write, and a read for each kernel that needs it."""
+    return stage_bytes(stage) * (1 + readers)
+
+
+def stage_bytes(stage: Stage) -> int:
+    return math.prod(stage.shape) * stage.dtype.itemsize
+
+
+def additions(stage: Stage) -> int:
+    """How long computing a stage once takes in vector code, in additions."""
+    return _additions([_operations(stage, 1)])
+
+
+Operations = Sequence[tuple[Operation, int]]
+
+
+def _operations(stage: Stage, repeats: int) -> Operations:
+    """What computing a stage takes, all elements so many times over."""
+    found = [
+        (Operation(operation_name(node), widest(node)), points * repeats)
+        for expression, points in _evaluated(stage)
+        for node in walk(expression)
+        if is_operation(node)
+    ]
+    if stage.sort:
+        compared = math.prod(stage.shape) * repeats * comparisons(stage.axes[-1].extent)
+        found.append((Operation("sort", stage.dtype, False), compared))
+    return found
+
+
+def _evaluated(stage: Stage) -> list[tuple[Expr, int]]:
+    """The expressions of a stage, and how often each is evaluated."""
+    *others, body = stage.expressions
+    size = math.prod(stage.shape)
+    along = math.prod([axis.extent for axis in stage.reduce_axes])
+    if stage.scatter:
+        updated = along * math.prod([axis.extent for axis in stage.updated_axes])
+        start, *targets = others
+        return [(start, size), *[(target, along) for target in targets], (body, updated)]
+    # A tree has one node less than leaves.
+    return [(body, size * along - (0 if stage.order is Order.SERIAL else size))]
+
+
+def _merged(parts: Iterable[Operations]) -> tuple[tuple[Operation, int], ...]:
+    total: dict[Operation, int] = {}
+    for part in parts:
+        for operation, times in part:
+            total[operation] = total.get(operation, 0) + times
+    return tuple(total.items())
+
+
+def _additions(parts: Iterable[Operations]) -> int:
+    return sum([cost(operation.name) * times for part in parts for operation, times in part])
+
+
+def _bytes_read(group: Sequence[Stage]) -> int:
+    """What a group reads of stages outside it, each element at most once."""
+    inside = set(group)
+    read: dict[Stage, int] = {}
+    for stage in group:
+        for expression, points in _evaluated(stage):
+            for load in loads(expression):
+                if load.source not in inside:
+                    read[load.source] = read.get(load.source, 0) + points
+    return sum([min(points * s.dtype.itemsize, stage_bytes(s)) for s, points in read.items()])
+
+
+def _readers(stage: Stage, group: Sequence[Stage]) -> int:
+    return sum([any(load.source is stage for load in other.reads()) for other in group])

@@ -1,0 +1,349 @@
+"""Fusion groups: stages that are stored, but computed together in the outer loops of one of them.
+
+A unit is a stage at the root with the parts of its reduction in it. Two units can go together where
+each reads of the other, if anything, what lies at the same place of their outer loops: the frame of
+the group. Groups grow greedily, the largest saving first, while the rules hold.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from tinyfuse.machine import Machine
+from tinyfuse.records import dataclass, field
+from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, outer_axes
+from tinyfuse.schedule.seats import Seat
+from tinyfuse.stage.index import Affine, Axis
+from tinyfuse.stage.ir import Order, Stage, Stages
+
+# Bytes of all that a group keeps for one place of its frame: less than the second cache.
+FRAME_BYTES = 1 << 17
+# Operations and stored stages of one group: the C compiler's time grows faster than a function.
+GROUP_OPERATIONS = 400
+GROUP_UNITS = 24
+# Places of the frame for each core, so that threads have something to share.
+PLACES_PER_CORE = 2
+# Arrays that one loop may go through together: more than that, and processors lose sight of them.
+STREAMS = 12
+# Elements of a row that are computed one after the other, before those of the next stage.
+CHUNK = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a stored stage reads of another or of an input, in terms of its axes."""
+
+    source: Stage
+    indices: tuple[Affine, ...]
+    data: bool
+
+
+@dataclass(eq=False, slots=True)
+class Unit:
+    """A stage at the root and what is computed inside it for its reduction.
+
+    outer: the axes of its loops around everything it does. reads: those of each of its stages.
+    along: for each of its stages which of their axes go along with which of the root's.
+    """
+
+    root: Stage
+    outer: tuple[Axis, ...]
+    operations: int
+    parts: list[Stage] = field(default_factory=list)
+    along: dict[Stage, dict[Axis, Axis]] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """Units in the order of the program; `depth` axes of each make up the frame."""
+
+    units: list[Unit]
+    depth: int
+
+    @property
+    def leader(self) -> Unit:
+        return self.units[-1]
+
+    @property
+    def frame(self) -> tuple[int, ...]:
+        return tuple(axis.extent for axis in self.leader.outer[: self.depth])
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why two units are not computed together."""
+
+    reason: str
+
+
+class Grouping:
+    """Forms the groups of a program whose inlined stages are known.
+
+    reads: for each stored stage what it reads. parts: stages computed inside others already.
+    operations: of each stored stage, inlined ones included.
+    """
+
+    def __init__(
+        self,
+        stages: Stages,
+        machine: Machine,
+        reads: Mapping[Stage, Sequence[Read]],
+        parts: Mapping[Stage, Seat],
+        operations: Mapping[Stage, int],
+        alone: Collection[Stage],
+    ):
+        self.machine = machine
+        self.reads = reads
+        self.alone = alone
+        self.outputs = frozenset(stages.outputs)
+        self.order = {stage: number for number, stage in enumerate(stages.stages)}
+        self.unit_of: dict[Stage, Unit] = {}
+        for stage in (s for s in stages.stages if s in reads and s not in parts):
+            self.unit_of[stage] = Unit(stage, outer_axes(stage), operations[stage])
+        for stage in reversed([s for s in stages.stages if s in reads and s in parts]):
+            unit = self.unit_of[stage] = self.unit_of[parts[stage].stage]
+            unit.parts.append(stage)
+            unit.operations += operations[stage]
+        self.units = list(dict.fromkeys(self.unit_of[s] for s in stages.stages if s in reads))
+        self.units.sort(key=lambda unit: self.order[unit.root])
+        self.group_of = {unit: Group([unit], len(unit.outer)) for unit in self.units}
+        self.readers: dict[Stage, dict[Unit, None]] = {}
+        for unit in self.units:
+            self._connect(unit)
+        self.reasons: dict[Stage, str] = {}
+        self.joined: dict[Group, None] = {}  # those of several units
+
+    def _connect(self, unit: Unit) -> None:
+        """Find which axes of its stages go along with the root's, and whom it reads."""
+        unit.along[unit.root] = {axis: axis for axis in unit.root.axes}
+        for stage in (unit.root, *unit.parts):
+            for read in self.reads[stage]:
+                if self.unit_of.get(read.source) is unit:
+                    unit.along.setdefault(read.source, _along(read, unit.along[stage]))
+                else:
+                    self.readers.setdefault(read.source, {})[unit] = None
+
+    # --- growing ----------------------------------------------------------------------------------
+
+    def form(self) -> list[Group]:
+        """The groups of more than one unit."""
+        for _, first, second in sorted(self._pairs(), key=lambda pair: pair[0]):
+            self._join(self.units[first], self.units[second])
+        groups = dict.fromkeys(self.group_of[unit] for unit in self.units)
+        return [group for group in groups if len(group.units) > 1]
+
+    def _pairs(self) -> Iterable[tuple[tuple[int, int, int], int, int]]:
+        """Pairs of units that could save something together, with what they are sorted by."""
+        number = {unit: place for place, unit in enumerate(self.units)}
+        saved: dict[tuple[int, int], int] = {}
+        for source, readers in self.readers.items():
+            size = _bytes(source)
+            places = [number[unit] for unit in readers]
+            producer = self.unit_of.get(source)
+            if producer is not None and producer.root is source:
+                for place in places:
+                    pair = (number[producer], place)
+                    saved[pair] = saved.get(pair, 0) + 2 * size
+            for pair in itertools.pairwise(places):
+                ordered = (min(pair), max(pair))
+                saved[ordered] = saved.get(ordered, 0) + size
+        for pair in zip(range(len(self.units)), range(1, len(self.units)), strict=False):
+            saved.setdefault(pair, 0)
+        return [((-gain, *pair), *pair) for pair, gain in saved.items() if pair[0] != pair[1]]
+
+    def _join(self, first: Unit, second: Unit) -> None:
+        one, other = self.group_of[first], self.group_of[second]
+        if one is other:
+            return
+        units = sorted([*one.units, *other.units], key=lambda unit: self.order[unit.root])
+        depth = self._depth(units, min(one.depth, other.depth))
+        reason = self._refusal(units, depth)
+        if reason:
+            self.reasons.setdefault(first.root, f"not with {second.root.name}: {reason}")
+            return
+        group = Group(units, depth)
+        self.joined = {known: None for known in self.joined if known not in (one, other)}
+        self.joined[group] = None
+        for unit in units:
+            self.group_of[unit] = group
+
+    def _depth(self, units: Sequence[Unit], depth: int) -> int:
+        """How many outer axes of all units go along with one another."""
+        leader = units[-1]
+        for unit in units:
+            for place in range(depth):
+                if unit.outer[place].extent != leader.outer[place].extent:
+                    depth = place
+                    break
+            for stage in (unit.root, *unit.parts):
+                for read in self.reads[stage]:
+                    source = self.unit_of.get(read.source)
+                    if source is not None and source is not unit and source in units:
+                        depth = min(depth, _common(read, unit.along.get(stage, {}), source, unit))
+        return depth
+
+    # --- rules ------------------------------------------------------------------------------------
+
+    def _refusal(self, units: Sequence[Unit], depth: int) -> str | None:
+        """Why units cannot, or should not, be one group; None if they should."""
+        if any(unit.root in self.alone for unit in units):
+            return "that is left alone, as asked for"
+        if any(unit.root.scatter for unit in units):
+            return "elements are put in one after the other"
+        if not all(math.prod(unit.root.shape) for unit in units):
+            return "one of them has no elements"
+        if not depth:
+            return "their outer loops do not go along with each other"
+        work = sum(_visits(unit) for unit in units)
+        places = math.prod(axis.extent for axis in units[-1].outer[:depth])
+        if work >= PARALLEL_ELEMENTS and places < PLACES_PER_CORE * self.machine.cores:
+            return f"threads would share only {places} steps"
+        if len(units) > GROUP_UNITS or sum(u.operations for u in units) > GROUP_OPERATIONS:
+            return f"one kernel would do more than {GROUP_OPERATIONS} operations"
+        if self._frame_bytes(units, depth) > FRAME_BYTES:
+            return f"more than {FRAME_BYTES} bytes would be kept at each step"
+        return self._saves(units) or self._crossing(units)
+
+    def _saves(self, units: Sequence[Unit]) -> str | None:
+        """Nothing, where the group reads something once that would be read twice."""
+        inside = set(units)
+        for source, readers in self.readers.items():
+            reading = sum(unit in inside for unit in readers)
+            if reading > 1 or (reading and self.unit_of.get(source) in inside):
+                return None
+        if all(_is_elementwise(unit) for unit in units):
+            return None
+        return "nothing is gained"
+
+    def _frame_bytes(self, units: Sequence[Unit], depth: int) -> int:
+        """What the group keeps for one place of its frame."""
+        inside = set(units)
+        kept = 0
+        for unit in units:
+            for stage in (unit.root, *unit.parts):
+                frame = set(unit.outer[:depth])
+                along = unit.along.get(stage, {})
+                extents = [a.extent for a in stage.axes if along.get(a) not in frame]
+                if stage is not unit.root or not self._is_kept(unit, inside):
+                    kept += math.prod(extents) * stage.dtype.itemsize
+        return kept
+
+    def _is_kept(self, unit: Unit, inside: Collection[Unit]) -> bool:
+        """Whether a unit's result is needed outside of its group."""
+        if unit.root in self.outputs:
+            return True
+        return any(reader not in inside for reader in self.readers.get(unit.root, ()))
+
+    def _crossing(self, units: Sequence[Unit]) -> str | None:
+        """Why the group could not run before or after all others: the way from one of its units to
+        another one leads through a group outside."""
+        inside = set(units)
+        last = max(self.order[unit.root] for unit in units)
+        stops = not self._is_spanned(last)
+        seen: set[Group] = set()
+        pending = [reader for unit in units for reader in self._consumers(unit)]
+        while pending:
+            unit = pending.pop()
+            group = self.group_of[unit]
+            if unit in inside or group in seen:
+                continue
+            seen.add(group)
+            if stops and self.order[group.units[0].root] > last:
+                continue  # from here on there is no way back
+            for member in group.units:
+                for reader in self._consumers(member):
+                    if reader in inside:
+                        return f"{member.root.name} has to be computed in between"
+                    pending.append(reader)
+        return None
+
+    def _is_spanned(self, place: int) -> bool:
+        """Whether a group has units before and after a place in the program."""
+        return any(
+            self.order[group.units[0].root] <= place < self.order[group.leader.root]
+            for group in self.joined
+        )
+
+    def _consumers(self, unit: Unit) -> list[Unit]:
+        return list(self.readers.get(unit.root, ()))
+
+    # --- seats ------------------------------------------------------------------------------------
+
+    def seats(self, group: Group) -> dict[Stage, Seat]:
+        """Where the units of a group, but for the leader, are computed."""
+        leader, depth, step = group.leader, group.depth, 1
+        inside = set(group.units)
+        whole = all(depth == len(unit.outer) and _is_elementwise(unit) for unit in group.units)
+        if whole and self._streams(group) > STREAMS:
+            depth, step = (depth - 1, 1) if depth > 1 else (1, CHUNK)
+        found = {}
+        for unit in group.units[:-1]:
+            pairs = tuple(zip(unit.outer[:depth], leader.outer[:depth], strict=True))
+            read = any(reader in inside for reader in self.readers.get(unit.root, ()))
+            kept = self._is_kept(unit, inside)
+            found[unit.root] = Seat(
+                leader.root,
+                leader.outer[depth - 1],
+                step,
+                () if read and not kept else pairs,
+                at_root=kept and unit.root not in self.outputs,
+                is_one_element=whole and depth == len(leader.outer) and step == 1,
+            )
+        return found
+
+    def _streams(self, group: Group) -> int:
+        """How many arrays a group goes through."""
+        inside = set(group.units)
+        read = [
+            source
+            for source, readers in self.readers.items()
+            if self.unit_of.get(source) not in inside and any(unit in inside for unit in readers)
+        ]
+        written = [unit for unit in group.units if self._is_kept(unit, inside)]
+        return len(read) + len(written)
+
+
+def _along(read: Read, along: Mapping[Axis, Axis]) -> dict[Axis, Axis]:
+    """Which axes of what is read go along with axes of the root, given those of the reader."""
+    if read.data:
+        return {}
+    pairs = zip(read.source.axes, map(_axis, read.indices), strict=True)
+    return {own: along[axis] for own, axis in pairs if axis is not None and axis in along}
+
+
+def _common(read: Read, along: Mapping[Axis, Axis], source: Unit, reader: Unit) -> int:
+    """How many outer axes of a unit are read where the reader's own outer axes are."""
+    pairs = _along(read, along)
+    for place, (own, other) in enumerate(zip(source.outer, reader.outer, strict=False)):
+        if pairs.get(own) is not other:
+            return place
+    return min(len(source.outer), len(reader.outer))
+
+
+def _axis(index: Affine) -> Axis | None:
+    """The axis that an index is."""
+    if len(index.terms) != 1 or index.constant or index.terms[0][1] != 1:
+        return None
+    term = index.terms[0][0]
+    return term if isinstance(term, Axis) else None
+
+
+def _bytes(stage: Stage) -> int:
+    return math.prod(stage.shape) * stage.dtype.itemsize
+
+
+def _visits(unit: Unit) -> int:
+    return sum(
+        math.prod(axis.extent for axis in (*stage.axes, *stage.reduce_axes))
+        for stage in (unit.root, *unit.parts)
+    )
+
+
+def _is_elementwise(unit: Unit) -> bool:
+    """Whether each element of the root is computed on its own."""
+    stage = unit.root
+    return stage.order is Order.SERIAL and not (
+        stage.reduce_axes or stage.row_axis or stage.scatter or unit.parts
+    )

@@ -1,0 +1,365 @@
+"""What a schedule may not do: each check refuses one kind of schedule that would compute wrongly.
+
+Which elements are computed where is a question of ranges; lowering checks that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tinyfuse.errors import ScheduleError
+from tinyfuse.loops.ir import LoopKind
+from tinyfuse.schedule.places import Loop, Places, Site, StagePlan
+from tinyfuse.schedule.streamable import obstacle
+from tinyfuse.stage.ir import Order, Sort, Stage
+
+# (places of a schedule, the directive that made it) -> nothing, or ScheduleError.
+Check = Callable[[Places, str], None]
+
+MOST_UNROLLED = 64  # steps
+
+# Why a stage is computed in whole rows: it is sorted in some way, or a scan.
+WHOLE_ROWS = {
+    None: "each element needs the one before it",
+    Sort.ELEMENTS: "its rows are sorted as a whole",
+    Sort.POSITIONS: "its rows are sorted as a whole",
+}
+
+
+def check(places: Places, directive: str) -> None:
+    """Raise ScheduleError where a check fails."""
+    for each in CHECKS.values():
+        each(places, directive)
+
+
+def _of(directive: str, stage: Stage) -> str:
+    """The directive, and the stage that it does not name."""
+    return directive if f"({stage.name})" in directive else f"{directive}: {stage.name}"
+
+
+# --- the loops of one stage -----------------------------------------------------------------------
+
+
+def _check_parts(places: Places, directive: str) -> None:
+    """The parts of a split axis lie in one another."""
+    for stage, plan in places.plans.items():
+        for axis in (*stage.axes, *stage.reduce_axes):
+            steps = [loop.step for loop in plan.loops if loop.axis is axis]
+            if steps != sorted(steps, reverse=True):
+                raise ScheduleError(
+                    f"{_of(directive, stage)}: the inner part of {axis.name} would lie outside its"
+                    f" outer part"
+                )
+
+
+def _check_summation(places: Places, directive: str) -> None:
+    """Reductions run in the order that their meaning says."""
+    for stage, plan in places.plans.items():
+        reduced = [
+            stage.reduce_axes.index(loop.axis)
+            for loop in plan.loops
+            if loop.axis in stage.reduce_axes
+        ]
+        if reduced != sorted(reduced):
+            raise ScheduleError(f"{_of(directive, stage)}: the order of summation would change")
+        if stage.order is not Order.SERIAL and len(reduced) > 1:
+            raise ScheduleError(f"{_of(directive, stage)}: the rounds of a tree cannot be split")
+
+
+def _check_parallel(places: Places, directive: str) -> None:
+    """Threads share the outermost loop only, over elements that are independent."""
+    for stage, plan in places.plans.items():
+        for place, loop in enumerate(plan.loops):
+            if loop.kind is not LoopKind.PARALLEL:
+                continue
+            attempt = f"parallel({stage.name}, {loop.axis.name})"
+            if stage.scatter:
+                raise ScheduleError(f"{attempt}: its elements are put in one after the other")
+            if place or loop.axis in stage.reduce_axes:
+                raise ScheduleError(
+                    f"{attempt}: only the outermost loop over independent elements can be shared"
+                    f" by threads"
+                )
+
+
+def _check_vectors(places: Places, directive: str) -> None:
+    """Lanes are the innermost loop, over elements that are independent."""
+    for stage, plan in places.plans.items():
+        for place, loop in enumerate(plan.loops):
+            inside = [inner.kind for inner in plan.loops[place + 1 :]]
+            if loop.kind is LoopKind.VECTOR and (
+                loop.axis in stage.reduce_axes
+                or any(kind is not LoopKind.UNROLL for kind in inside)
+            ):
+                raise ScheduleError(
+                    f"vectorize({stage.name}, {loop.axis.name}): only the innermost loop over"
+                    f" independent elements can be vectorized"
+                )
+
+
+def _check_unrolled(places: Places, directive: str) -> None:
+    """The text of an unrolled loop has a bound."""
+    for stage, plan in places.plans.items():
+        for loop in plan.loops:
+            if loop.kind is LoopKind.UNROLL and _steps(plan, loop) > MOST_UNROLLED:
+                raise ScheduleError(
+                    f"unroll({stage.name}): the loop has {_steps(plan, loop)} steps, more than"
+                    f" {MOST_UNROLLED}; split it first"
+                )
+
+
+def _steps(plan: StagePlan, loop: Loop) -> int:
+    """How many steps a loop has: to the end of its axis, or of the next larger step."""
+    steps = [known.step for known in plan.loops if known.axis is loop.axis]
+    whole = min([step for step in steps if step > loop.step], default=loop.axis.extent)
+    return -(-whole // loop.step)
+
+
+def _check_scans(places: Places, directive: str) -> None:
+    """A scan goes along its axis in order."""
+    for stage, plan in places.plans.items():
+        for loop in plan.loops:
+            if loop.axis is stage.scan and loop.kind not in (LoopKind.SERIAL, LoopKind.UNROLL):
+                raise ScheduleError(
+                    f"{_of(directive, stage)}: each element needs the one before it along"
+                    f" {loop.axis.name}, whose steps run in order"
+                )
+
+
+def _check_sorts(places: Places, directive: str) -> None:
+    """A row is sorted as a whole."""
+    for stage, plan in places.plans.items():
+        if not stage.sort:
+            continue
+        axis = stage.axes[-1]
+        inside = [loop.axis is axis for loop in plan.loops]
+        if inside != sorted(inside) or any(
+            loop.axis is axis and loop.kind is LoopKind.PARALLEL for loop in plan.loops
+        ):
+            raise ScheduleError(
+                f"{_of(directive, stage)}: its rows are sorted as a whole, so the loops over"
+                f" {axis.name} are the innermost ones, and no threads share them"
+            )
+
+
+# --- stages computed where they are read ----------------------------------------------------------
+
+
+def _check_inlined(places: Places, directive: str) -> None:
+    """What is inlined can be computed element by element, wherever it is read."""
+    inlined = [stage for stage, plan in places.plans.items() if plan.inlined]
+    for stage in inlined:
+        reason = _never_inlined(stage, places)
+        if reason:
+            raise ScheduleError(f"inline({stage.name}): {reason}")
+    for reader in places.stages.stages if inlined else ():
+        for read in reader.reads():
+            plan = places.plans.get(read.source)
+            if plan is None or not plan.inlined:
+                continue
+            if read.data:
+                raise ScheduleError(
+                    f"inline({read.source.name}): data decides where {reader.name} reads it"
+                )
+            if reader.order is not Order.SERIAL:
+                raise ScheduleError(
+                    f"inline({read.source.name}): {reader.name} combines its elements in place"
+                )
+
+
+def _never_inlined(stage: Stage, places: Places) -> str | None:
+    if stage.reduce_axes:
+        return "it is a reduction, which needs a loop of its own"
+    if stage in places.outputs:
+        return "it is an output, which has to be stored"
+    if stage.scatter:
+        return "its elements are put in one by one"
+    return WHOLE_ROWS[stage.sort] if stage.scan or stage.sort else None
+
+
+# --- stages computed in loops of others -----------------------------------------------------------
+
+
+def _check_hosts(places: Places, directive: str) -> None:
+    """The loop that a stage is computed in is there."""
+    for stage, site in _sites(places):
+        at = f"{directive}: {stage.name} is computed at {site.stage.name}"
+        if places.plans[site.stage].inlined:
+            raise ScheduleError(f"{at}, which has no loops any more")
+        if site.loop is not None and site.loop not in places.plans[site.stage].loops:
+            raise ScheduleError(f"{at}, which has no loop {site.loop.axis.name} any more")
+        chain = places.chain(site.stage)
+        if stage in chain:
+            raise ScheduleError(f"{at}, which is computed inside {stage.name}")
+
+
+def _check_scatters(places: Places, directive: str) -> None:
+    """No loop goes through the elements of a scatter one by one."""
+    for stage, site in _sites(places):
+        if stage.scatter or site.stage.scatter:
+            raise ScheduleError(
+                f"{directive}: {stage.name} is computed at {site.stage.name}, where elements are"
+                f" put in one after the other"
+            )
+
+
+def _check_inner_threads(places: Places, directive: str) -> None:
+    """Threads share only the outermost loop of a kernel."""
+    for stage, site in _sites(places):
+        at = f"{directive}: {stage.name} is computed at {site.stage.name}"
+        if any(loop.kind is LoopKind.PARALLEL for loop in places.plans[stage].loops):
+            raise ScheduleError(f"{at}, so its own loops cannot be shared by threads")
+        loops = places.plans[site.stage].loops
+        if site.loop is None and any(loop.kind is LoopKind.PARALLEL for loop in loops):
+            raise ScheduleError(f"{at} before its loops, of which threads share the first")
+
+
+def _check_rounds(places: Places, directive: str) -> None:
+    """Nothing is computed between the rounds of a tree, and nothing combined twice in place."""
+    for stage, site in _sites(places):
+        at = f"{directive}: {stage.name} is computed at {site.stage.name}"
+        if site.loop is not None and _rounds_began(places.plans, site.stage, site.loop):
+            raise ScheduleError(f"{at} inside its rounds, which combine it in place")
+        if stage.order is not Order.SERIAL and not _is_combined_once(places, stage):
+            raise ScheduleError(
+                f"{at}, step after step, but it combines in place what is stored only once;"
+                f" compute that at {stage.name} first"
+            )
+
+
+def _rounds_began(plans: Mapping[Stage, StagePlan], tree: Stage, at: Loop) -> bool:
+    loops = plans[tree].loops
+    reduced = tree.reduce_axes if tree.order is not Order.SERIAL else ()
+    return any(loop.axis in reduced for loop in loops[: loops.index(at) + 1])
+
+
+def _is_combined_once(places: Places, tree: Stage) -> bool:
+    """Whether what a tree combines is computed anew each time the tree is, or that is once."""
+    site = places.plans[tree.reads()[0].source].compute_at
+    if site is not None and site.stage is tree:
+        return True
+    around = [places.plans[stage].compute_at for stage in places.chain(tree)]
+    return all(at is None or at.loop is None for at in around)
+
+
+def _check_alignment(places: Places, directive: str) -> None:
+    """Axes that go along with others are of the same extent, and each of its own."""
+    for stage, site in _sites(places):
+        for axis, leader in site.aligned:
+            fits = axis in stage.axes and leader in site.stage.axes
+            if not fits or axis.extent != leader.extent:
+                raise ScheduleError(
+                    f"{directive}: {axis.name} of {stage.name} cannot go along with {leader.name}"
+                    f" of {site.stage.name}"
+                )
+        if len({leader for _, leader in site.aligned}) < len(site.aligned):
+            raise ScheduleError(f"{directive}: two axes of {stage.name} would go along with one")
+
+
+# --- the order in which stages are computed, and how long they are kept ---------------------------
+
+
+def _check_storage(places: Places, directive: str) -> None:
+    """What is read is still stored."""
+    for stage, site in _sites(places):
+        storage = places.storage(stage)
+        if storage is None:
+            continue
+        at = f"{directive}: {stage.name} is stored at {storage.stage.name}"
+        loops = places.plans[storage.stage].loops
+        if storage.loop is not None and storage.loop not in loops:
+            raise ScheduleError(f"{at}, which has no loop {storage.loop.axis.name} any more")
+        inside = places.within(site.stage, storage)
+        same = site.stage is storage.stage
+        if not inside or (same and places.depth(site) < places.depth(storage)):
+            raise ScheduleError(f"{at}, inside the place where it is computed")
+        for reader in places.readers[stage]:
+            if not places.within(reader, storage):
+                raise ScheduleError(f"{at}, but {reader.name} reads it elsewhere")
+
+
+def _check_streams(places: Places, directive: str) -> None:
+    """What is streamed is stored once, in rows."""
+    for stage, plan in places.plans.items():
+        reason = obstacle(stage, places) if plan.streamed else None
+        if reason:
+            raise ScheduleError(f"{directive}: {stage.name} cannot be streamed: {reason}")
+
+
+def _check_rings(places: Places, directive: str) -> None:
+    """A ring is read only while its loop runs."""
+    for stage, plan in places.plans.items():
+        if plan.ring is None:
+            continue
+        (axis, length), site = plan.ring, plan.compute_at
+        at = f"fold({stage.name}, {axis.name}, {length})"
+        kept = places.storage(stage)
+        if site is None or kept is None or kept == _plain(site):
+            raise ScheduleError(f"{at}: it is not kept inside a stage, around a loop it moves with")
+        if axis not in stage.axes or length < 1 or axis is stage.row_axis:
+            raise ScheduleError(f"{at}: there is no such ring of it")
+        for reader in places.readers[stage]:
+            if not places.within(reader, site):
+                raise ScheduleError(f"{at}: {reader.name} reads it after the loop")
+        for load in (load for reader in places.stages.stages for load in reader.reads()):
+            if load.source is stage and load.data:
+                raise ScheduleError(f"{at}: data decides where it is read")
+
+
+def _plain(site: Site) -> Site:
+    return Site(site.stage, site.loop)
+
+
+def _check_order(places: Places, directive: str) -> None:
+    """What is read has been computed."""
+    for stage, readers in places.readers.items():
+        if not places.plans[stage].inlined:
+            for reader in readers:
+                if not _comes_before(places, stage, reader):
+                    raise ScheduleError(
+                        f"{directive}: {reader.name} would read {stage.name} before it is computed"
+                    )
+
+
+def _comes_before(places: Places, producer: Stage, reader: Stage) -> bool:
+    root, other = places.chain(producer)[-1], places.chain(reader)[-1]
+    if root is not other:
+        return root in places.kernels and other in places.kernels
+    found = places.meeting(producer, reader)
+    if found is None:
+        return False
+    held, around = found
+    if around is None:
+        return True
+    return _time(places, held) < _time(places, around)
+
+
+def _time(places: Places, attached: Stage) -> tuple[int, int]:
+    site = places.plans[attached].compute_at
+    assert site is not None
+    return places.depth(site), places.order[attached]
+
+
+def _sites(places: Places) -> list[tuple[Stage, Site]]:
+    return [(stage, plan.compute_at) for stage, plan in places.plans.items() if plan.compute_at]
+
+
+CHECKS: dict[str, Check] = {
+    "parts": _check_parts,
+    "summation": _check_summation,
+    "parallel": _check_parallel,
+    "vectors": _check_vectors,
+    "unrolled": _check_unrolled,
+    "scans": _check_scans,
+    "sorts": _check_sorts,
+    "inlined": _check_inlined,
+    "hosts": _check_hosts,
+    "scatters": _check_scatters,
+    "inner threads": _check_inner_threads,
+    "rounds": _check_rounds,
+    "alignment": _check_alignment,
+    "storage": _check_storage,
+    "rings": _check_rings,
+    "streams": _check_streams,
+    "order": _check_order,
+}

@@ -1,0 +1,196 @@
+"""Stencils: stages that are read some rows around, computed as the rows of their reader need them.
+
+A chain of stencils goes into the kernel of the last one, in one of two ways. As rings: each row is
+computed once per thread, just before the first row that reads it, and kept while it is read. As
+strips: for every few rows of the last stage all that they need of the others, which computes the
+rows at the edges of strips twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from tinyfuse.machine import Machine
+from tinyfuse.records import dataclass, field
+from tinyfuse.schedule.groups import PLACES_PER_CORE, Group, Grouping, Read, Unit
+from tinyfuse.schedule.places import STACK_LIMIT
+from tinyfuse.schedule.seats import Seat
+from tinyfuse.stage.index import Axis
+from tinyfuse.stage.ir import Stage
+
+# Rows further apart than this are no neighbourhood.
+WIDEST_HALO = 64
+# Chains up to so many stencils are rings; longer ones warm up for too many rows.
+MOST_RINGS = 3
+# How many times as much as needed strips may compute.
+MOST_RECOMPUTED = 1.25
+# Operations of one kernel, and stages in it: of each the C compiler sees up to three copies.
+CHAIN_OPERATIONS = 200
+CHAIN_STAGES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Halo:
+    """The rows of a stage that are read for row 0 of the last one: low … high."""
+
+    low: int
+    high: int
+
+    @property
+    def width(self) -> int:
+        return self.high - self.low
+
+    def hull(self, other: Halo) -> Halo:
+        return Halo(min(self.low, other.low), max(self.high, other.high))
+
+
+@dataclass(eq=False, slots=True)
+class Chain:
+    """Units that are computed in the loops of one over its rows. halos: of all, also of those that
+    were in its kernel before."""
+
+    last: Unit
+    rows: Axis
+    halos: dict[Stage, Halo]
+    members: list[Unit] = field(default_factory=list)
+
+
+class Stencils:
+    """Finds chains among the units and groups of a program."""
+
+    def __init__(self, grouping: Grouping, machine: Machine):
+        self.grouping = grouping
+        self.machine = machine
+        self.taken: set[Unit] = set()
+
+    def seats(self) -> Iterable[tuple[Chain, dict[Stage, Seat]]]:
+        """The chains, the last ones of the program first, and where their units are computed."""
+        for unit in reversed(self.grouping.units):
+            group = self.grouping.group_of[unit]
+            if unit is group.leader and unit not in self.taken:
+                chain = self._chain(group)
+                seats = self._seats(chain) if chain and chain.members else None
+                if chain and seats:
+                    self.taken.update(chain.members)
+                    yield chain, seats
+
+    # --- chains -----------------------------------------------------------------------------------
+
+    def _chain(self, group: Group) -> Chain | None:
+        """All that can go into the kernel of a group, the nearest first."""
+        last = group.leader
+        if not last.outer or last.outer[0] is not next(iter(last.root.axes)):
+            return None
+        if any(not _is_pointwise(unit) for unit in group.units):
+            return None
+        chain = Chain(last, last.outer[0], {unit.root: Halo(0, 0) for unit in group.units})
+        for unit in reversed(self.grouping.units):
+            halo = self._halo(unit, chain) if self._is_free(unit) else None
+            if halo is not None and self._fits(chain, unit, halo):
+                chain.members.append(unit)
+                chain.halos[unit.root] = halo
+        return chain
+
+    def _is_free(self, unit: Unit) -> bool:
+        group = self.grouping.group_of[unit]
+        wanted = unit.root in self.grouping.alone or unit.root in self.grouping.outputs
+        if wanted or unit in self.taken or len(group.units) > 1:
+            return False
+        return _is_pointwise(unit) and math.prod(unit.root.shape) > 0
+
+    def _halo(self, unit: Unit, chain: Chain) -> Halo | None:
+        """The rows of a unit that a chain needs; None where others need it too, or all of it."""
+        readers = self.grouping.readers.get(unit.root, ())
+        if not readers or any(reader.root not in chain.halos for reader in readers):
+            return None
+        halo: Halo | None = None
+        for reader in readers:
+            for read in self.grouping.reads[reader.root]:
+                if read.source is not unit.root:
+                    continue
+                offset = _offset(read, reader.root)
+                if offset is None or abs(offset) > WIDEST_HALO:
+                    return None
+                at = chain.halos[reader.root]
+                there = Halo(at.low + offset, at.high + offset)
+                halo = there if halo is None else halo.hull(there)
+        return halo
+
+    def _fits(self, chain: Chain, unit: Unit, halo: Halo) -> bool:
+        """Whether one more unit leaves the kernel small enough, and can be computed in time."""
+        units = [chain.last, *chain.members, unit]
+        if len(units) > CHAIN_STAGES or sum(u.operations for u in units) > CHAIN_OPERATIONS:
+            return False
+        grown = Chain(chain.last, chain.rows, {**chain.halos, unit.root: halo}, units[1:])
+        return self._rings(grown) is not None or self._strip(grown) is not None
+
+    # --- rings and strips -------------------------------------------------------------------------
+
+    def _seats(self, chain: Chain) -> dict[Stage, Seat] | None:
+        stored = sum(_row_bytes(unit.root) * unit.root.shape[0] for unit in chain.members)
+        if stored <= self.machine.l2 // 2:
+            return None  # all of it stays in the cache as it is
+        rings, last = self._rings(chain), chain.last.root
+        if rings is not None:
+            around = self._chunk(chain)
+            return {
+                stage: Seat(last, chain.rows, kept_at=around, ring=(stage.axes[0], length))
+                for stage, length in rings.items()
+            }
+        step = self._strip(chain)
+        if step is None:
+            return None
+        return {unit.root: Seat(last, chain.rows, step) for unit in chain.members}
+
+    def _chunk(self, chain: Chain) -> Seat:
+        """What one thread computes at a time; all of it where there is one thread."""
+        last, extent = chain.last.root, chain.rows.extent
+        if self.machine.cores == 1:
+            return Seat(last, before=True)
+        return Seat(last, chain.rows, -(-extent // (PLACES_PER_CORE * self.machine.cores)))
+
+    def _rings(self, chain: Chain) -> dict[Stage, int] | None:
+        """How many rows of each unit are kept; None where they are too many."""
+        stencils = [unit.root for unit in chain.members if chain.halos[unit.root].width]
+        if len(stencils) > MOST_RINGS or chain.rows.extent < 8 * self.machine.cores:
+            return None
+        lengths = {u.root: _power_of_two(chain.halos[u.root].width + 1) for u in chain.members}
+        kept = sum(length * _row_bytes(stage) for stage, length in lengths.items())
+        return lengths if kept <= min(self.machine.l2 // 2, STACK_LIMIT) else None
+
+    def _strip(self, chain: Chain) -> int | None:
+        """How many rows of the last unit to compute at a time; None where no number is good."""
+        wide = max(chain.halos[unit.root].width for unit in chain.members)
+        row = max(_row_bytes(unit.root) for unit in chain.members)
+        rows = min(self.machine.l2 * 3 // 8, STACK_LIMIT) // row - wide
+        step = min(1 << max(0, rows.bit_length() - 1), _power_of_two(64 * max(1, wide)))
+        widths = [chain.halos[unit.root].width for unit in chain.members]
+        if step < 1 or 1 + sum(widths) / (len(widths) * step) > MOST_RECOMPUTED:
+            return None
+        enough = chain.rows.extent >= PLACES_PER_CORE * self.machine.cores * step
+        return step if enough else None
+
+
+def _offset(read: Read, reader: Stage) -> int | None:
+    """How many rows below the reader's own row a read is; None where that varies."""
+    if read.data or not read.indices:
+        return None
+    rest = read.indices[0] - reader.axes[0]
+    return rest.constant if rest.is_constant else None
+
+
+def _is_pointwise(unit: Unit) -> bool:
+    stage = unit.root
+    return bool(stage.axes) and not (
+        stage.reduce_axes or stage.row_axis or stage.scatter or unit.parts
+    )
+
+
+def _row_bytes(stage: Stage) -> int:
+    return math.prod(stage.shape[1:]) * stage.dtype.itemsize
+
+
+def _power_of_two(number: int) -> int:
+    """The next one, from the number on."""
+    return 1 << max(0, number - 1).bit_length()

@@ -1,0 +1,51 @@
+"""Which results go to memory past the caches: those too large to be found there later.
+
+A store to memory that is in no cache first reads the line it is in. A streamed store does not, so
+that a large result moves half as many bytes; but who reads it afterwards finds nothing of it in
+the caches.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tinyfuse.machine import MIB, Machine
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.streamable import obstacle
+from tinyfuse.stage.ir import Stage
+
+# What one program may count on of a last-level cache: dozens of cores share those that are larger.
+SHARE_OF_CACHE = 32 * MIB
+
+
+def stream_large_results(schedule: Schedule, machine: Machine) -> Schedule:
+    """Stream the outputs that nothing reads, of half a last-level cache or more, where a nest moves
+    more bytes than that cache holds."""
+    for stage in schedule.stages.outputs:
+        if not stage.is_input and _is_too_large(stage, schedule, machine):
+            schedule = schedule.stream_store(stage)
+    return schedule
+
+
+def _is_too_large(stage: Stage, schedule: Schedule, machine: Machine) -> bool:
+    cache = min(machine.l3, SHARE_OF_CACHE)
+    if 2 * _bytes(stage) < cache or schedule.readers(stage) or obstacle(stage, schedule.places):
+        return False
+    return _bytes(stage) + sum(map(_bytes, _sources(stage, schedule))) > cache
+
+
+def _sources(stage: Stage, schedule: Schedule) -> list[Stage]:
+    """What a stage reads from memory, itself or through what is inlined into it."""
+    found: dict[Stage, None] = {}
+    pending = [stage]
+    while pending:
+        for source in dict.fromkeys(read.source for read in pending.pop().reads()):
+            if source not in found:
+                found[source] = None
+                if not source.is_input and schedule[source].inlined:
+                    pending.append(source)
+    return [s for s in found if s.is_input or not schedule[s].inlined]
+
+
+def _bytes(stage: Stage) -> int:
+    return math.prod(stage.shape) * stage.dtype.itemsize
