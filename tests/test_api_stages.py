@@ -180,5 +180,5 @@ def test_a_faulty_schedule_of_the_planner_is_not_used(caplog, monkeypatch):
     lowered = tinyfuse.jit(lambda x: x * 2 + 1).lower(X)
     assert [str(decision.action) for decision in lowered.decisions] == ["store", "store"]
     assert caplog.messages == [
-        "<lambda> is not fused: the planner made a schedule that is refused (inline(add): planted)"
+        "lambda is not fused: the planner made a schedule that is refused (inline(add): planted)"
     ]
