@@ -17,6 +17,7 @@ from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.text import schedule_text
+from tinyfuse.schedule.weighing import weighed
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -279,3 +280,31 @@ def test_what_ranks_stand_for_is_computed_with_them() -> None:
         "out_1_min_rank -> out_1_min: compute_at, out_1_min takes each value as it is computed",
         "out_1_min -> out_1: store, fusion is off",
     ]
+
+
+def test_threads_do_not_share_what_a_kernel_keeps() -> None:
+    build = GraphBuilder("blur")
+    x = build.input("x", 12, 8)
+    h = build.op("multiply", x, x, name="h")
+    lines = [build.slice(h, (slice(at, at + 10), slice(None))) for at in range(2)]
+    stages = build_stages(build.graph(build.op("add", *lines)))
+    first, out = stages.stages
+    rows = out.axes[0]
+    kept = Schedule(stages).compute_at(first, out, rows, store_at=(out, None))
+    assert_same_bits(lower(kept, REFERENCE), stages)
+    with pytest.raises(ScheduleError, match="parallel.out.: h is stored at out before its loops"):
+        kept.parallel(out, rows)
+
+
+def test_decisions_are_weighed_by_the_cost_model() -> None:
+    build = GraphBuilder("chain")
+    x = build.input("x", 100, 1000)
+    h = build.op("exp", x, name="h")
+    stages = build_stages(build.graph(build.op("add", h, x)))
+    schedule, decisions = default_schedule(stages, REFERENCE)
+    kernels = lower(schedule, REFERENCE).kernels
+    inlined, stored = weighed(schedule, decisions, kernels, REFERENCE)
+    assert (inlined.flops, inlined.bytes_saved, inlined.recompute) == (100_000, 800_000, 1)
+    assert (stored.flops, stored.bytes_saved) == (100_000, 0)
+    assert (inlined.live_values, stored.live_values) == (2, 2)  # x and out
+    assert inlined.predicted_seconds > stored.predicted_seconds > 0

@@ -209,9 +209,20 @@ def _check_inner_threads(places: Places, directive: str) -> None:
         at = f"{directive}: {stage.name} is computed at {site.stage.name}"
         if any(loop.kind is LoopKind.PARALLEL for loop in places.plans[stage].loops):
             raise ScheduleError(f"{at}, so its own loops cannot be shared by threads")
-        loops = places.plans[site.stage].loops
-        if site.loop is None and any(loop.kind is LoopKind.PARALLEL for loop in loops):
+        if _is_before_threads(places, site):
             raise ScheduleError(f"{at} before its loops, of which threads share the first")
+        kept = places.storage(stage)
+        if kept and _is_before_threads(places, kept):
+            raise ScheduleError(
+                f"{directive}: {stage.name} is stored at {kept.stage.name} before its loops, of"
+                f" which threads share the first"
+            )
+
+
+def _is_before_threads(places: Places, site: Site) -> bool:
+    """Whether a site is outside of a loop that threads share."""
+    loops = places.plans[site.stage].loops
+    return site.loop is None and any(loop.kind is LoopKind.PARALLEL for loop in loops)
 
 
 def _check_rounds(places: Places, directive: str) -> None:
