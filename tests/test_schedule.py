@@ -292,7 +292,9 @@ def test_threads_do_not_share_what_a_kernel_keeps() -> None:
     rows = out.axes[0]
     kept = Schedule(stages).compute_at(first, out, rows, store_at=(out, None))
     assert_same_bits(lower(kept, REFERENCE), stages)
-    with pytest.raises(ScheduleError, match="parallel.out.: h is stored at out before its loops"):
+    with pytest.raises(
+        ScheduleError, match=r"parallel\(out\): h is stored at out before its loops"
+    ):
         kept.parallel(out, rows)
 
 
