@@ -9,6 +9,7 @@ import pytest
 from tests.graphs import GraphBuilder
 from tests.test_lower import assert_same_bits, column_sum, long_sum, product, softmax, stages_of
 from tinyfuse.errors import ScheduleError
+from tinyfuse.graph.ir import Graph
 from tinyfuse.loops.ir import For, LoopKind, walk_statements
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.lower.lower import lower
@@ -279,3 +280,48 @@ def test_what_ranks_stand_for_is_computed_with_them() -> None:
         "out_1_min_rank -> out_1_min: compute_at, out_1_min takes each value as it is computed",
         "out_1_min -> out_1: store, fusion is off",
     ]
+
+
+def sum_of_rows(build: GraphBuilder) -> Graph:
+    x = build.input("x", 3, 70)
+    total = build.broadcast(build.reshape(build.reduce("sum", x, 1, name="sum"), 3, 1), 3, 70)
+    return build.graph(build.op("multiply", x, total))
+
+
+def test_a_ring_is_long_enough_in_unrolled_steps_too() -> None:
+    stages = stages_of(sum_of_rows)
+    lanes, total = named(stages, "sum_lanes"), named(stages, "sum")
+    schedule = Schedule(stages).unroll(total, total.axes[0])
+    schedule = schedule.compute_at(lanes, total, total.axes[0], store_at=(total, None))
+    message = r"fold\(sum_lanes, l, 1\): 64 positions are needed at once"
+    with pytest.raises(ScheduleError, match=message):
+        lower(schedule.fold(lanes, lanes.axes[-1], 1), REFERENCE)
+
+
+def test_nothing_is_kept_before_a_loop_that_threads_share() -> None:
+    stages = stages_of(neighbours)
+    rows, out = named(stages, "rows"), named(stages, "out")
+    schedule = Schedule(stages).compute_at(rows, out, out.axes[1], store_at=(out, None))
+    message = (
+        r"parallel\(out\): rows is stored at out before its loops, of which threads share the first"
+    )
+    with pytest.raises(ScheduleError, match=message):
+        schedule.parallel(out, out.axes[0])
+
+
+def test_threads_do_not_compute_the_same_elements_in_memory_of_all() -> None:
+    """Neither where it is read in the same step only."""
+    stages = stages_of(neighbours)
+    rows, out = named(stages, "rows"), named(stages, "out")
+    schedule = Schedule(stages).compute_at(rows, out, out.axes[0]).store_at(rows)
+    assert_same_bits(lower(schedule, REFERENCE), stages)
+    message = r"compute_at\(rows, out, i\): two threads would compute the same elements of it"
+    with pytest.raises(ScheduleError, match=message):
+        lower(schedule.parallel(out, out.axes[0]), REFERENCE)
+
+
+def neighbours(build: GraphBuilder) -> Graph:
+    x = build.input("x", 9, 4)
+    rows = build.op("multiply", x, x, name="rows")
+    near = [build.slice(rows, (slice(at, at + 8), slice(None))) for at in range(2)]
+    return build.graph(build.op("add", *near))

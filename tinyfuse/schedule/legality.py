@@ -201,11 +201,18 @@ def _check_inner_threads(places: Places, directive: str) -> None:
     """Threads share only the outermost loop of a kernel."""
     for stage, site in _sites(places):
         at = f"{directive}: {stage.name} is computed at {site.stage.name}"
-        if any(loop.kind is LoopKind.PARALLEL for loop in places.plans[stage].loops):
+        if _is_shared(places, stage):
             raise ScheduleError(f"{at}, so its own loops cannot be shared by threads")
-        loops = places.plans[site.stage].loops
-        if site.loop is None and any(loop.kind is LoopKind.PARALLEL for loop in loops):
-            raise ScheduleError(f"{at} before its loops, of which threads share the first")
+        for verb, place in (("computed", site), ("stored", places.storage(stage))):
+            if place is not None and place.loop is None and _is_shared(places, place.stage):
+                raise ScheduleError(
+                    f"{directive}: {stage.name} is {verb} at {place.stage.name} before its loops,"
+                    f" of which threads share the first"
+                )
+
+
+def _is_shared(places: Places, stage: Stage) -> bool:
+    return any(loop.kind is LoopKind.PARALLEL for loop in places.plans[stage].loops)
 
 
 def _check_rounds(places: Places, directive: str) -> None:
