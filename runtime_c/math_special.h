@@ -223,6 +223,16 @@ static inline double tf_erfc_double(double x) {
   return size < 0.5 ? near : (x == x ? far : x);
 }
 
+// 1 / x for float functions, off by 2^-38: a difference of bits is within 6 %, which two steps of third
+// order improve. That is faster than a division.
+static inline double tf_inverse_for_float(double x) {
+  double inverse = tf_from_bits_double(0x7fde623822fc16e6u - tf_bits_double(x));
+  double error = __builtin_fma(-x, inverse, 1.0);
+  inverse = __builtin_fma(inverse, __builtin_fma(error, error, error), inverse);
+  error = __builtin_fma(-x, inverse, 1.0);
+  return __builtin_fma(inverse, __builtin_fma(error, error, error), inverse);
+}
+
 // 1 - erf(x), by arithmetic of doubles.
 static inline float tf_erfc_float(float x) {
   double size = __builtin_fabs((double)x);

@@ -172,9 +172,14 @@ static inline real_t tf_frexp_mantissa_real(real_t x) {
   return ((x != 0) & (__builtin_fabs_real(x) < __builtin_inf_real())) ? mantissa : x;
 }
 
-// 0 - x, for which gcc 12 takes -x where it knows that x is not -0: wrong for a converted integer 0.
-static inline real_t tf_zero_minus_real(real_t x) {
-  return x != 0 ? -x : 0;
+// a + b. Out of sight of what a and b are: of -x + 0.0 gcc 12 makes -x, for a converted integer x.
+static inline real_t tf_add_real(real_t a, real_t b) {
+  return a + b;
+}
+
+// a - b. Likewise: of 0.0 - x gcc 12 makes -x, which is -0 where the integer is 0.
+static inline real_t tf_subtract_real(real_t a, real_t b) {
+  return a - b;
 }
 
 // -x by its sign bit. gcc 12 makes -(a * b) - c of -fma(a, b, c): +0 instead of -0 where that is 0.

@@ -3,8 +3,8 @@
 // INFINITY_AS_INT what a conversion makes of infinity. Arithmetic wraps around (-fwrapv), division by
 // zero gives zero.
 
-// -x. Where gcc 12 sees that x < 0 ? -x : x is |x|, it takes |x| <= 0 for x == 0: wrong for the smallest
-// value, whose opposite is itself.
+// -x. Where gcc 12 sees that x < 0 ? -x : x is |x|, it takes |x| <= 0 for x == 0: wrong for the
+// smallest value, whose opposite is itself.
 static inline int_t tf_negative_int(int_t x) {
   return (int_t)(-(uint_t)x);
 }

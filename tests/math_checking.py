@@ -26,7 +26,8 @@ from tinyfuse.runtime.numerics import Loop, library_text
 
 # Operations on floating-point numbers with numpy's bits, though their rows do not promise them.
 _EXACT = ("maximum", "minimum", "fmax", "fmin", "float_power")
-FUNCTIONS = tuple(name for name, op in SCALAR_OPS.items() if not op.exact and name not in _EXACT)
+_INEXACT = [name for name, op in SCALAR_OPS.items() if not op.exact and name not in _EXACT]
+FUNCTIONS = tuple(sorted(_INEXACT))
 UNARY = tuple(name for name in FUNCTIONS if SCALAR_OPS[name].arity == 1)
 BINARY = tuple(name for name in FUNCTIONS if SCALAR_OPS[name].arity == 2)
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import tinyfuse
+from tinyfuse import compilation
 from tinyfuse.errors import ScheduleError, SignatureMismatchError
+from tinyfuse.lower.lower import lower
 from tinyfuse.schedule.schedule import Schedule
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -166,3 +168,17 @@ def test_stages_of_a_method():
     assert [var.name for var in model.scale.trace(X).graph.inputs] == ["self_weight", "x"]
     assert model.scale.explain_miss(X).endswith("there is no program in memory yet.")
     assert str(tinyfuse.make_graph(model.scale)(X)).startswith("scale(self_weight: float32[3, 4]")
+
+
+def test_a_faulty_schedule_of_the_planner_is_not_used(caplog, monkeypatch):
+    def broken(schedule, machine):
+        if any(plan.inlined for plan in schedule.places.plans.values()):
+            raise ScheduleError("inline(add): planted")
+        return lower(schedule, machine)
+
+    monkeypatch.setattr(compilation, "lower", broken)
+    lowered = tinyfuse.jit(lambda x: x * 2 + 1).lower(X)
+    assert [str(decision.action) for decision in lowered.decisions] == ["store", "store"]
+    assert caplog.messages == [
+        "lambda is not fused: the planner made a schedule that is refused (inline(add): planted)"
+    ]

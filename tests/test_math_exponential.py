@@ -101,6 +101,18 @@ def test_powers_of_special_values(dtype: np.dtype) -> None:
         assert_are(got, list(np.array(expected).astype(dtype)))
 
 
+@by_dtype
+def test_signs_of_powers_of_negative_numbers(dtype: np.dtype) -> None:
+    """Exponents next to where all are whole, and to where all are even."""
+    digits = np.finfo(dtype).nmant
+    y = np.array([2.0**k + step for k in (digits - 1, digits, digits + 1) for step in (-1, 1, 2)])
+    y = np.concatenate([y, 2.0 ** np.array([digits + 2, 31, 32, 63, 64]), [0.5, 1.5, NAN]])
+    y = np.concatenate([y, -y]).astype(dtype)
+    for x in (-1.0, -0.0, -INF):
+        got = call("power", dtype, x, y)
+        assert_are(got, [_power(x, float(each)) for each in y])
+
+
 def _power(a: float, b: float) -> float:
     try:
         return math.pow(a, b)

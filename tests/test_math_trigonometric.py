@@ -48,6 +48,24 @@ def test_all_exponents(name: str, dtype: np.dtype) -> None:
     assert not report.failed, report
 
 
+@needs_quadmath
+@by_function
+@pytest.mark.parametrize("end", [47, 75, 102, 128])
+def test_where_the_constants_change(name: str, end: int) -> None:
+    """Towards the end of the exponents that one constant serves, quotients are least exact."""
+    below = np.float32(np.ldexp(1 - 2.0**-24, end)).view(np.uint32)
+    x = (below - 13 * np.arange(300_000, dtype=np.uint32)).view(FLOAT32)
+    report = check(name, [np.concatenate([x, -x])])
+    assert not report.failed, report
+
+
+@by_dtype
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_no_value_is_beyond_one(name: str, dtype: np.dtype) -> None:
+    quarters = (np.arange(-20_000, 20_000) * (np.pi / 2)).astype(dtype)
+    assert np.abs(results(name, [neighbours(quarters, 5)])).max() == 1
+
+
 # Of all floats and doubles, those nearest to a multiple of pi / 2 (J.-M. Muller, Elementary
 # Functions, 2016, chapter 11).
 NEAREST = {FLOAT32: 16367173 * 2.0**72, FLOAT64: 6381956970095103 * 2.0**797}

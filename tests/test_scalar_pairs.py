@@ -50,6 +50,27 @@ def test_the_integer_0_has_no_sign(real: str, dtype: str) -> None:
     assert tinyfuse.jit(reciprocal)(x).tolist() == [np.inf] * 5 + [1]
 
 
+NO_OPPOSITE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "0 - |x|": lambda x: 0.0 - abs(x),
+    "0 - n": lambda x: 0.0 - x.astype(int),
+    "-|x| + 0": lambda x: -abs(x) + 0.0,
+    "0 + -n": lambda x: 0.0 + -x.astype(int).astype(float),
+    "-1 * |x| - -0": lambda x: abs(x) * -1.0 - (-0.0),
+    "n / -1 + 0": lambda x: x.astype(int) / -1.0 + 0.0,
+    "a sum of one": lambda x: np.array([-abs(x)]).sum(axis=0),
+    "sqrt(0) - |x|": lambda x: np.sqrt(np.zeros(x.shape)) - abs(x),
+    "(n & 0) - |x|": lambda x: (x.astype(int) & 0) - abs(x),
+    "one of two": lambda x: np.where(x < 1, -abs(x), x) + 0.0,
+    "0 or x": lambda x: np.where(x == 0, 0.0, x) - abs(x),
+}
+
+
+@pytest.mark.parametrize("name", NO_OPPOSITE)
+def test_a_sum_of_zeros_is_not_the_opposite_of_one(name: str) -> None:
+    assert_same_at(NO_OPPOSITE[name], np.array([0.0, -0.0, 0.3, -0.3, 1.0]))
+    assert not np.signbit(tinyfuse.jit(NO_OPPOSITE[name])(np.zeros(1)))
+
+
 SIZES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "abs(n)": lambda n: abs(n),
     "-n": lambda n: np.where(n < 0, -n, n),

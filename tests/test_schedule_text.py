@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tinyfuse
+from tests.graphs import GraphBuilder
 from tests.test_lower import product, softmax, stages_of
 from tinyfuse.compilation import Lowered
 from tinyfuse.errors import ScheduleError
@@ -18,6 +19,7 @@ from tinyfuse.schedule.loop_nest import loop_nest_text
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.text import NO_LOOPS, WORDS, read_plans, schedule_text
+from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stages
 from tinyfuse.testing import program_case, random_program
 from tinyfuse.testing.choices import SeededChoices
@@ -72,6 +74,29 @@ def test_streamed_stages() -> None:
     assert read(str(schedule), stages) == schedule
 
 
+def test_folded_stages() -> None:
+    build = GraphBuilder("blur")
+    x = build.input("x", 12, 10)
+    across = build.op("add", x, x, name="across")
+    lines = [build.slice(across, (slice(at, at + 10), slice(None))) for at in range(3)]
+    down = build.op("add", build.op("add", lines[0], lines[1]), lines[2], name="down")
+    stages = build_stages(build.graph(down))
+    first, middle, last = stages.stages
+    start = Schedule(stages).inline(middle)
+    schedule = start.compute_at(first, last, last.axis("i"), store_at=(last, None))
+    schedule = schedule.fold(first, first.axis("i"), 4)
+    text = "  across: compute_at(down, i); store_at(down); fold(i, 4); i < 12, j < 10"
+    assert str(schedule).splitlines()[1] == text
+    assert loop_nest_text(schedule).splitlines()[:3] == [
+        "compute down:",
+        "  for i < 10:",
+        "    compute across, store_at(down), fold(i, 4):",
+    ]
+    assert read(str(schedule), stages) == schedule
+    with pytest.raises(ScheduleError, match="fold of across takes an axis and a length"):
+        read(str(schedule).replace("fold(i, 4)", "fold(i, x)"), stages)
+
+
 def test_random_schedules_of_random_programs() -> None:
     texts = []
     for seed in range(150):
@@ -84,7 +109,7 @@ def test_random_schedules_of_random_programs() -> None:
             again = read(text, case.stages)
             assert (str(again), loop_nest_text(again)) == (text, loop_nest_text(schedule))
             texts.append(text)
-    words = [word for word in WORDS if word != "streamed"]
+    words = [word for word in WORDS if word not in ("streamed", "fold")]
     for said in (*words, " along ", " by ", "unroll", "parallel", "vector", "reduced", NO_LOOPS):
         assert sum(said in text for text in texts) > 5, said
 
@@ -174,7 +199,7 @@ def test_the_function_may_have_another_name() -> None:
         ("compute_at(out, i by 2)", "compute_at", "text, line 2: there is no stage of no name; "),
         ("k < 9 reduced", "k < 9 reduced vector", "vectorize(matmul, k): "),
         ("  out: root", "  out: inline", "inline(out): "),
-        ("i by 2 < 5, i < 5", "i < 5, i by 2 < 5", "load(text): the inner part of i would lie "),
+        ("i by 2 < 5, i < 5", "i < 5, i by 2 < 5", "load(text): out: the inner part of i would "),
         ("add: inline", "add: compute_at(matmul); i < 5, j < 4", "load(text): "),
     ],
 )  # fmt: skip

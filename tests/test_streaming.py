@@ -26,6 +26,7 @@ from tinyfuse.emit.prelude import prelude_text
 from tinyfuse.errors import ScheduleError, VerificationError
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Graph
+from tinyfuse.loops import streaming
 from tinyfuse.loops.interpreter import interpret_loops
 from tinyfuse.loops.ir import For, Loops, Statement, Store, walk_statements
 from tinyfuse.loops.printer import loops_text
@@ -41,12 +42,15 @@ from tinyfuse.runtime.toolchain import find_compiler
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.streamable import obstacle
 from tinyfuse.schedule.text import schedule_text
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Stages
+from tinyfuse.testing import Case, Ladder, Variant, program_case, random_program
 from tinyfuse.testing.compiled import Library
+from tinyfuse.testing.variants import ScheduleOf, fused, unfused
 
 Program = Callable[[GraphBuilder], Graph]
 
@@ -91,7 +95,7 @@ def test_a_streamed_stage_on_all_levels(golden: Callable[[str, str], None]) -> N
     loops = lower(schedule, REFERENCE)
     assert schedule_text(schedule).splitlines()[1:] == [
         "  multiply: inline",
-        "  out: root; i < 5000 vector; streamed",
+        "  out: root; streamed; i < 5000 vector",
     ]
     assert loops_text(loops).splitlines()[1:] == [
         "  kernel scaled_out computes multiply, out",
@@ -120,8 +124,8 @@ def test_names_of_what_only_the_text_has_differ_from_others() -> None:
     build = GraphBuilder("named")
     x, y = build.input("i_first", 5000), build.input("out_block", 5000)
     text = emit_c(lower(streamed(build_stages(build.graph(build.op("add", x, y)))), REFERENCE)).text
-    assert "for (long i_first_ = 0, i_next; i_first_ < 5000; i_first_ = i_next) {" in text
-    assert "out_block_[i - i_first_] = i_first[i] + out_block[i];" in text
+    assert "for (long i_first_1 = 0, i_next; i_first_1 < 5000; i_first_1 = i_next) {" in text
+    assert "out_block_1[i - i_first_1] = i_first[i] + out_block[i];" in text
 
 
 # What it is refused for
@@ -201,7 +205,7 @@ def counted(x: Any) -> Any:
 )
 def test_what_is_stored_otherwise_is_not_streamed(function: Callable, reason: str) -> None:
     schedule = tinyfuse.jit(function).lower(np.arange(6)).schedule
-    with pytest.raises(ScheduleError, match=f"cannot be streamed: {reason}$"):
+    with pytest.raises(ScheduleError, match=f"cannot be streamed: {reason}\n"):
         schedule.stream_store(schedule.stages.outputs[0])
 
 
@@ -350,6 +354,32 @@ def check_bits(program: Program, flags: tuple[str, ...]) -> None:
     for given, *others in zip(expected, interpreted, compiled, strict=True):
         for other in others:
             assert_same_bytes(other, given)
+
+
+def streamed_where_it_can_be(schedule_of: ScheduleOf) -> ScheduleOf:
+    def schedule_of_case(case: Case) -> Schedule:
+        schedule = schedule_of(case)
+        for stage in schedule.stages.stages:
+            if obstacle(stage, schedule.places) is None:
+                schedule = schedule.stream_store(stage)
+        return schedule
+
+    return schedule_of_case
+
+
+def test_random_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of a single element too, so that every store that can be is streamed."""
+    monkeypatch.setattr(streaming, "LEAST_ROW", 1)
+    cases = [program_case(random_program(seed)) for seed in range(7000, 7040)]
+    variants = [
+        Variant(
+            f"{schedule_of.__name__} C, streamed", streamed_where_it_can_be(schedule_of), (), (1, 3)
+        )
+        for schedule_of in (fused, unfused)
+    ]
+    found = [streams(variant.loops(case)) for case in cases for variant in variants]
+    assert sum(found) > 3 * len(cases)
+    Ladder(variants, lambda case: True).climb(cases).check()
 
 
 def test_any_bytes_from_and_to_any_place() -> None:

@@ -18,7 +18,7 @@ from tinyfuse.executable import Executable, Plan, Program, Site, plan_outputs
 from tinyfuse.graph.ir import Atom, Graph
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.graph.verifier import verify_graph
-from tinyfuse.loops.ir import Cost, Kernel
+from tinyfuse.loops.ir import Cost, Kernel, Loops
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
@@ -117,8 +117,7 @@ class Lowered:
         self.graph = self.plan.computed
         self.stages: Stages = known.stages if known else build_stages(self.graph)
         self.machine = machine or host()
-        self.schedule, self.decisions = _scheduled(self.stages, options, self.machine)
-        self.loops = lower(self.schedule, self.machine)
+        self.schedule, self.decisions, self.loops = _scheduled(self.stages, options, self.machine)
         self.seconds = time.perf_counter() - start
         if config.verify:
             verify_graph(self.graph)
@@ -192,7 +191,12 @@ class Lowered:
 
 def _scheduled(
     stages: Stages, options: Options, machine: Machine
-) -> tuple[Schedule, tuple[Decision, ...]]:
+) -> tuple[Schedule, tuple[Decision, ...], Loops]:
+    """The schedule that the options ask for, why it is so, and its loop nests.
+
+    A schedule of the planner's that lowering refuses is a fault of the planner's, not of the
+    program: that runs unfused then, and a warning says so.
+    """
     if options.schedule is not None:
         schedule = options.schedule(stages)
         if not isinstance(schedule, Schedule) or schedule.stages is not stages:
@@ -200,8 +204,20 @@ def _scheduled(
                 f"the schedule for {stages.name} is {schedule!r:.60}, which is no schedule of its"
                 " stages: begin with lowered.schedule, or with Schedule(stages) of those it is for"
             )
-        return schedule, ()
-    return default_schedule(stages, machine, fuse=options.fuse)
+        return schedule, (), lower(schedule, machine)
+    for fuse in (options.fuse, False):
+        try:
+            schedule, decisions = default_schedule(stages, machine, fuse=fuse)
+            return schedule, decisions, lower(schedule, machine)
+        except ScheduleError as error:
+            if not fuse:
+                raise
+            log.warning(
+                "%s is not fused: the planner made a schedule that is refused (%s)",
+                stages.name,
+                error,
+            )
+    raise AssertionError  # the loop returns or raises
 
 
 LEVELS: dict[str, Callable[[Lowered], str]] = {

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import types
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -362,6 +364,17 @@ class ScheduleError(TinyfuseError, ValueError):
     over the elements they are computed for, or over the blocks of a long sum, which are a stage of
     their own.
     """
+
+    def __init__(self, message: str = "", details: Callable[[], str] | None = None) -> None:
+        """details: what follows the message, found when somebody reads it."""
+        super().__init__(message)
+        self._details = details
+
+    def __str__(self) -> str:
+        return super().__str__() + (self._details() if self._details else "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self),)
 
 
 class CompilerNotFoundError(TinyfuseError):

@@ -49,13 +49,13 @@ def _arguments(direct: Direct, variables: Variables) -> Iterator[str]:
     count, names = direct.form
     if names:
         variables["names"] = names
-        yield f"if len(args) != {count} or tuple(kwargs) != names: return MISS"
+        yield "if tuple(kwargs) != names: return MISS"
         yield "args += tuple(kwargs.values())"
     else:
-        yield f"if kwargs or len(args) != {count}: return MISS"
+        yield "if kwargs: return MISS"
     places = [f"g{at}" for at in range(count + len(names))]
-    if places:
-        yield f"{', '.join(places)}, = args"
+    yield f"try: [{', '.join(places)}] = args"
+    yield "except ValueError: return MISS"  # there are more or fewer
     tests = []
     for at, argument in enumerate(direct.arguments):
         origin = argument.origin
@@ -97,11 +97,11 @@ def _computation(direct: Direct, variables: Variables) -> Iterator[str]:
         yield f"o{at} = empty(t{at}, d{at})"
     operands = [_OPERANDS[direct.arguments[at].kind].format(at=at) for at in direct.operands]
     outputs = [f"address(o{at})" for at in range(len(direct.outputs))]
-    buffers = ", ".join([*operands, *outputs])
+    buffers = "".join([f"{each}, " for each in (*operands, *outputs)])
     memory = f"address(scratch({direct.scratch_bytes}))" if direct.scratch_bytes else "NULL"
     threads = "NULL" if direct.threads == 1 else "pool(threads)"
     yield "try:"
-    yield f"    if function([{buffers}], {memory}, {threads}): return MISS"
+    yield f"    if function(({buffers}), {memory}, {threads}): return MISS"
     yield "except ValueError: return MISS"  # an array is not in C order
     for at, output in enumerate(direct.outputs):
         if output.kind is OutputKind.CHECK:

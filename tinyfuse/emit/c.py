@@ -27,7 +27,7 @@ from tinyfuse.loops.ir import (
     Store,
     walk_statements,
 )
-from tinyfuse.loops.names import local_names, names_in
+from tinyfuse.loops.names import local_names, names_in, unused
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, Op, walk
@@ -286,25 +286,18 @@ class _KernelText:
         return [head + " {", *body, "}"]
 
     def streaming(self, node: For, begin: str, end: str) -> list[str]:
-        variable = node.variable
-        first, following = (self.unused(f"{variable.name}_{which}") for which in ("first", "next"))
+        variable, taken = node.variable, set(self.taken)
+        first, following = (unused(f"{variable.name}_{each}", taken) for each in ("first", "next"))
         rows = []
         for store in node.body:
             if isinstance(store, Store) and store.streamed:
-                block = self.unused(f"{store.buffer.name}_block")
+                block = unused(f"{store.buffer.name}_block", taken)
                 self.blocks[store] = f"{block}[{variable.name} - {first}]"
                 start = affine(Axis(first, variable.extent, variable.start))
                 target = Row(store.buffer, store.position.substitute({variable: start}))
                 rows.append(StreamedRow(store.buffer, block, self.row(target)))
         steps = self.steps(node, first, following)
         return in_blocks(rows, steps, (begin, end, first, following), self.used, self.prelude_call)
-
-    def unused(self, name: str) -> str:
-        """A name for what only the text has."""
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
 
     def choice(self, node: If, indent: str) -> list[str]:
         lines = [f"{indent}if ({self.value(node.test)}) {{", *self.block(node.then, indent + "  ")]

@@ -9,6 +9,7 @@ import numpy as np
 from tinyfuse.emit.casts import cast_text
 from tinyfuse.emit.ctext import CText, Precedence, const_text, enclosed
 from tinyfuse.emit.scalar import op_text
+from tinyfuse.emit.zeros import Zeros
 from tinyfuse.loops.ir import Buffer, Local, Scope
 from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, index_text
@@ -27,8 +28,10 @@ class Expressions:
 
     def text(self, root: Expr) -> CText:
         done: dict[int, CText] = {}
+        zeros = Zeros()
         for node in walk(root):
-            done[id(node)] = self._node(node, done)
+            zeros.note(node)
+            done[id(node)] = self._node(node, done, zeros)
         return done[id(root)]
 
     def element(self, buffer: Buffer, position: Affine, offset: str = "") -> str:
@@ -40,7 +43,7 @@ class Expressions:
         rest = f" + {index_text(position)}" if position != Affine() else ""
         return f"{buffer.name}[{offset}{rest}]".replace("+ -", "- ")
 
-    def _node(self, node: Expr, done: Mapping[int, CText]) -> CText:
+    def _node(self, node: Expr, done: Mapping[int, CText], zeros: Zeros) -> CText:
         if isinstance(node, Op):
             negated = _negated(node) if node.dtype.kind in self.exact_negatives else None
             if negated is not None:
@@ -48,7 +51,8 @@ class Expressions:
                 return op_text("exact_negative", [operand], [node.dtype], node.dtype, self.used)
             operands = [done[id(operand)] for operand in node.operands]
             dtypes = [operand.dtype for operand in node.operands]
-            return op_text(node.name, operands, dtypes, node.dtype, self.used)
+            name = f"exact_{node.name}" if zeros.meet_in(node) else node.name
+            return op_text(name, operands, dtypes, node.dtype, self.used)
         if isinstance(node, Cast):
             return cast_text(done[id(node.operand)], node.operand.dtype, node.dtype, self.used)
         if isinstance(node, Load):

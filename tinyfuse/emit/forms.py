@@ -53,18 +53,6 @@ def infix(symbol: str, precedence: Precedence, operands_bind: Precedence | None 
     return form
 
 
-_subtract = infix("-", Precedence.ADDITIVE)
-
-
-def float_subtract(operation: Operation) -> CText:
-    """`a - b`, but a call where a is the constant 0: see `tf_zero_minus` in the prelude."""
-    if operation.operands[0].text not in ("0.0", "0.0f"):
-        return _subtract(operation)
-    function = f"tf_zero_minus_{SUFFIXES[operation.dtypes[0]]}"
-    operation.used[function] = None
-    return call(function, operation.operands[1].text)
-
-
 def prefix(symbol: str) -> Form:
     def form(operation: Operation) -> CText:
         text = _unsigned_start(enclosed(_wide(operation)[0], Precedence.UNARY))

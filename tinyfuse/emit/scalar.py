@@ -25,7 +25,6 @@ from tinyfuse.emit.forms import (
     comparison,
     constant,
     equal,
-    float_subtract,
     identity,
     infix,
     integer_fma,
@@ -54,8 +53,9 @@ def op_text(
 ) -> CText:
     """The operation `name` on operands of `dtypes`, with a result of `dtype`.
 
-    `name` is a row of `SCALAR_OPS`, `fma`, or `exact_negative` (see the prelude); the dtypes are
-    those of a loop of numpy's ufunc. A select evaluates only what it chooses.
+    `name` is a row of `SCALAR_OPS`, `fma`, or what stands for an operator that gcc would get wrong
+    (`exact_add`, `exact_subtract`, `exact_negative`: see the prelude); the dtypes are those of a
+    loop of numpy's ufunc. A select evaluates only what it chooses.
     """
     return _FORMS[name][dtypes[-1].kind](Operation(name, operands, dtypes, dtype, used))
 
@@ -113,11 +113,13 @@ _MATHEMATICS = {
 
 _FORMS: dict[str, Row] = {
     "add": _numbers(add) | _bools(bitwise_or),
-    "subtract": _integers(infix("-", _ADDITIVE)) | _floats(float_subtract),
+    "subtract": _integers(infix("-", _ADDITIVE)) | _floats(infix("-", _ADDITIVE)),
     "multiply": _numbers(multiply) | _bools(bitwise_and),
     "divide": _floats(infix("/", _MULTIPLICATIVE)),
     "fma": _integers(integer_fma) | _bools(bool_fma) | _floats(builtin("fma")),
     "negative": _numbers(prefix("-")) | {"i": prelude("negative")},
+    "exact_add": _floats(prelude("add")),
+    "exact_subtract": _floats(prelude("subtract")),
     "exact_negative": {"i": prelude("negative"), "f": prelude("negative")},
     "positive": _numbers(identity),
     "conjugate": _numbers(identity),

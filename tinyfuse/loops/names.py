@@ -18,7 +18,7 @@ def local_names(kernel: Kernel) -> dict[Local, str]:
         taken = set(around)
         for statement in block:
             if isinstance(statement, Let):
-                names[statement.local] = _unused(statement.local.name, taken)
+                names[statement.local] = unused(statement.local.name, taken)
         blocks += [(inner, taken) for statement in block for inner in _inner_blocks(statement)]
     return names
 
@@ -40,7 +40,8 @@ def _inner_blocks(statement: Statement) -> tuple[Sequence[Statement], ...]:
     return (statement.then, statement.otherwise) if isinstance(statement, If) else ()
 
 
-def _unused(base: str, taken: set[str]) -> str:
+def unused(base: str, taken: set[str]) -> str:
+    """The name with the first number behind it, if it takes one, that makes it differ."""
     name, count = base, 0
     while name in taken:
         count += 1

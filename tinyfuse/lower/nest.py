@@ -113,9 +113,7 @@ class NestLowering(ABC):
             return self._steps(stage, loop, ranges, bare)
         if loop.kind is LoopKind.UNROLL:
             return [Piece(Range(range_.base + s, 1), s, s + 1) for s in range(range_.extent)]
-        cuts = (
-            [] if bare or self._keeps_lanes(stage, loop) else self._cuts(stage, loop.axis, ranges)
-        )
+        cuts = [] if bare or self._keeps_lanes(stage, loop) else self._cuts(stage, loop, ranges)
         if range_.base.is_constant:
             name = self.names.fresh(loop.axis.name) if range_.extent > 1 else ""
             start = range_.base.constant
@@ -136,15 +134,23 @@ class NestLowering(ABC):
         bodies = [s.body for s in (stage, *self.reads[stage].inlined) if s.body]
         return sum(isinstance(node, Op) for body in bodies for node in walk(body)) <= LANE_BUDGET
 
-    def _cuts(self, stage: Stage, axis: Axis, ranges: Ranges) -> list[int]:
-        """Where along an axis the conditions in the stage's body change."""
-        return [
+    def _cuts(self, stage: Stage, loop: Loop, ranges: Ranges) -> list[int]:
+        """Where along a loop conditions change: in the stage's body, or in what is computed inside
+        the loop."""
+        cuts = [
             cut
             for condition in self.reads[stage].conditions
             if not any(excluded(test, ranges) for test in condition)
             for test in condition
-            for cut in changes(test, axis, ranges)
+            for cut in changes(test, loop.axis, ranges)
         ]
+        range_ = ranges[loop.axis]
+        if stage in self.regions.places.attached and range_.base.is_constant:
+            place = Axis(loop.axis.name, range_.extent, range_.base.constant)
+            step = Range(affine(place), min(loop.step, range_.extent))
+            inner = {**ranges, loop.axis: step}
+            cuts += self.regions.edges(Site(stage, loop), inner, place)
+        return cuts
 
     def _steps(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[Piece]:
         """Steps of several elements, cut where they can be, with a shorter one at each end."""
@@ -152,7 +158,7 @@ class NestLowering(ABC):
         if bare or not range_.base.is_constant:
             return steps(loop, range_, self.names.fresh)
         start = range_.base.constant
-        cuts = self._cuts(stage, loop.axis, ranges)
+        cuts = self._cuts(stage, loop, ranges)
         if loop.kind is LoopKind.PARALLEL:
             return numbered_steps(loop, start, range_.extent, cuts, self.names.fresh)
         return [

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tinyfuse.errors import ScheduleError
-from tinyfuse.lower.bounds import Range, Ranges, excluded, image, whole
+from tinyfuse.lower.bounds import Range, Ranges, changes, excluded, image, whole
 from tinyfuse.lower.reads import Reads
 from tinyfuse.schedule.places import Places, Site
-from tinyfuse.stage.expr import Load
-from tinyfuse.stage.index import Axis, affine
+from tinyfuse.stage.expr import IndexTest, Load
+from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Stage
 
 
@@ -23,13 +23,15 @@ class Regions:
         self.places = places
         self.reads = reads
 
-    def at(self, site: Site, ranges: Ranges, variable: Axis | None = None) -> dict[Stage, Ranges]:
+    def at(
+        self, site: Site, ranges: Ranges, variable: Axis | None = None, clip: bool = True
+    ) -> dict[Stage, Ranges]:
         """For each stage computed inside a site what is needed of it while the loops around leave
         these ranges to the axes of the site's stage. In the order of the program; a stage of which
         nothing is needed is left out.
 
         variable: of the loop of the site, whose steps leave out what was computed in the one before
-        and is kept since.
+        and is kept since. clip: whether what lies outside of a stage is left out.
         """
         if site.stage not in self.places.attached:
             return {}
@@ -38,7 +40,7 @@ class Regions:
         self._demand(site.stage, ranges, demands)
         found: dict[Stage, Ranges] = {}
         for stage in reversed(inside):
-            region = self._region(stage, demands[stage], {site.stage: ranges, **found})
+            region = self._region(stage, demands[stage], {site.stage: ranges, **found}, clip)
             if region is not None:
                 if self.is_kept(stage, site):
                     self._check_ring(stage, region)
@@ -47,6 +49,20 @@ class Regions:
                 reduced = {axis: whole(axis) for axis in stage.reduce_axes}
                 self._demand(stage, {**region, **reduced}, demands)
         return dict(reversed(found.items()))
+
+    def edges(self, site: Site, ranges: Ranges, variable: Axis) -> list[int]:
+        """Where along a loop what is computed inside it meets the end of a stage, or a test on its
+        indices changes. ranges: in terms of the loop's variable."""
+        cuts = []
+        for stage, region in self.at(site, ranges, clip=False).items():
+            for axis, range_ in region.items():
+                inside = IndexTest(range_.base, 0, axis.extent - range_.extent + 1)
+                cuts += changes(inside, variable, {})
+            for test in (test for each in self.reads[stage].conditions for test in each):
+                if all(axis in region for axis in test.index.axes()):
+                    for extreme in _extremes(test.index, region):
+                        cuts += changes(IndexTest(extreme, test.low, test.high), variable, {})
+        return cuts
 
     def before(self, site: Site, ranges: Ranges, variable: Axis) -> dict[Stage, Ranges]:
         """What has to be computed before the first step of a loop, as each step computes only what
@@ -119,7 +135,11 @@ class Regions:
                 demanded.append(_image(load, ranges))
 
     def _region(
-        self, stage: Stage, demands: list[list[Range]], around: Mapping[Stage, Ranges]
+        self,
+        stage: Stage,
+        demands: list[list[Range]],
+        around: Mapping[Stage, Ranges],
+        clip: bool,
     ) -> Ranges | None:
         """The smallest region that covers all demands; without any, what goes along with the
         leader's ranges, or nothing where the stage is read but not here."""
@@ -131,10 +151,20 @@ class Regions:
             demands = [[along.get(axis) or whole(axis) for axis in stage.axes], *demands]
         if not demands:
             return None
-        return _covering(stage, demands)
+        return _covering(stage, demands, clip)
 
     def _is_read_inside(self, stage: Stage, site: Site) -> bool:
         return any(self.places.within(reader, site) for reader in self.places.readers[stage])
+
+
+def _extremes(index: Affine, region: Ranges) -> tuple[Affine, Affine]:
+    """The smallest and the largest value of an index while its axes run over a region."""
+    first = {axis: range_.base for axis, range_ in region.items()}
+    last = {axis: range_.base + (range_.extent - 1) for axis, range_ in region.items()}
+    rising = {axis for axis in region if index.coefficient(axis) >= 0}
+    low = {axis: (first if axis in rising else last)[axis] for axis in region}
+    high = {axis: (last if axis in rising else first)[axis] for axis in region}
+    return index.substitute(low), index.substitute(high)
 
 
 def _image(load: Load, ranges: Ranges) -> list[Range]:
@@ -143,9 +173,10 @@ def _image(load: Load, ranges: Ranges) -> list[Range]:
     return [*by_data, *(image(index, ranges) for index in load.indices)]
 
 
-def _covering(stage: Stage, demands: list[list[Range]]) -> Ranges:
+def _covering(stage: Stage, demands: list[list[Range]], clip: bool = True) -> Ranges:
     each = zip(stage.axes, *demands, strict=True)
-    return {axis: _hull(stage, axis, *ranges) for axis, *ranges in each}
+    hulls = {axis: _hull(stage, axis, *ranges) for axis, *ranges in each}
+    return {axis: range_.within(axis) for axis, range_ in hulls.items()} if clip else hulls
 
 
 def _hull(stage: Stage, axis: Axis, first: Range, *others: Range) -> Range:
@@ -153,4 +184,4 @@ def _hull(stage: Stage, axis: Axis, first: Range, *others: Range) -> Range:
         return whole(axis)
     for other in others:
         first = first.hull(other)
-    return first.within(axis)
+    return first

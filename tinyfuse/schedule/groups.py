@@ -114,6 +114,7 @@ class Grouping:
         for unit in self.units:
             self._connect(unit)
         self.reasons: dict[Stage, str] = {}
+        self.joined: dict[Group, None] = {}  # those of several units
 
     def _connect(self, unit: Unit) -> None:
         """Find which axes of its stages go along with the root's, and whom it reads."""
@@ -165,6 +166,8 @@ class Grouping:
             self.reasons.setdefault(first.root, f"not with {second.root.name}: {reason}")
             return
         group = Group(units, depth)
+        self.joined = {known: None for known in self.joined if known not in (one, other)}
+        self.joined[group] = None
         for unit in units:
             self.group_of[unit] = group
 
@@ -246,26 +249,31 @@ class Grouping:
         """Why the group could not run before or after all others: the way from one of its units to
         another one leads through a group outside."""
         inside = set(units)
-        first = min(self.order[unit.root] for unit in units)
         last = max(self.order[unit.root] for unit in units)
+        stops = not self._is_spanned(last)
         seen: set[Group] = set()
         pending = [reader for unit in units for reader in self._consumers(unit)]
         while pending:
             unit = pending.pop()
-            if unit in inside:
-                continue
             group = self.group_of[unit]
-            if group in seen or self.order[group.leader.root] < first:
-                continue
-            if self.order[group.units[0].root] > last:
+            if unit in inside or group in seen:
                 continue
             seen.add(group)
+            if stops and self.order[group.units[0].root] > last:
+                continue  # from here on there is no way back
             for member in group.units:
                 for reader in self._consumers(member):
                     if reader in inside:
                         return f"{member.root.name} has to be computed in between"
                     pending.append(reader)
         return None
+
+    def _is_spanned(self, place: int) -> bool:
+        """Whether a group has units before and after a place in the program."""
+        return any(
+            self.order[group.units[0].root] <= place < self.order[group.leader.root]
+            for group in self.joined
+        )
 
     def _consumers(self, unit: Unit) -> list[Unit]:
         return list(self.readers.get(unit.root, ()))

@@ -32,6 +32,11 @@ def check(places: Places, directive: str) -> None:
         each(places, directive)
 
 
+def _of(directive: str, stage: Stage) -> str:
+    """The directive, and the stage that it does not name."""
+    return directive if f"({stage.name})" in directive else f"{directive}: {stage.name}"
+
+
 # --- the loops of one stage -----------------------------------------------------------------------
 
 
@@ -42,7 +47,8 @@ def _check_parts(places: Places, directive: str) -> None:
             steps = [loop.step for loop in plan.loops if loop.axis is axis]
             if steps != sorted(steps, reverse=True):
                 raise ScheduleError(
-                    f"{directive}: the inner part of {axis.name} would lie outside its outer part"
+                    f"{_of(directive, stage)}: the inner part of {axis.name} would lie outside its"
+                    f" outer part"
                 )
 
 
@@ -55,9 +61,9 @@ def _check_summation(places: Places, directive: str) -> None:
             if loop.axis in stage.reduce_axes
         ]
         if reduced != sorted(reduced):
-            raise ScheduleError(f"{directive}: the order of summation would change")
+            raise ScheduleError(f"{_of(directive, stage)}: the order of summation would change")
         if stage.order is not Order.SERIAL and len(reduced) > 1:
-            raise ScheduleError(f"{directive}: the rounds of a tree cannot be split")
+            raise ScheduleError(f"{_of(directive, stage)}: the rounds of a tree cannot be split")
 
 
 def _check_parallel(places: Places, directive: str) -> None:
@@ -115,8 +121,8 @@ def _check_scans(places: Places, directive: str) -> None:
         for loop in plan.loops:
             if loop.axis is stage.scan and loop.kind not in (LoopKind.SERIAL, LoopKind.UNROLL):
                 raise ScheduleError(
-                    f"{directive}: each element needs the one before it along {loop.axis.name},"
-                    f" whose steps run in order"
+                    f"{_of(directive, stage)}: each element needs the one before it along"
+                    f" {loop.axis.name}, whose steps run in order"
                 )
 
 
@@ -131,8 +137,8 @@ def _check_sorts(places: Places, directive: str) -> None:
             loop.axis is axis and loop.kind is LoopKind.PARALLEL for loop in plan.loops
         ):
             raise ScheduleError(
-                f"{directive}: its rows are sorted as a whole, so the loops over {axis.name} are"
-                f" the innermost ones, and no threads share them"
+                f"{_of(directive, stage)}: its rows are sorted as a whole, so the loops over"
+                f" {axis.name} are the innermost ones, and no threads share them"
             )
 
 

@@ -53,10 +53,8 @@ def loop_nest_lines(places: Places, only: Collection[Stage] | None = None) -> It
 
 def _members(places: Places, root: Stage) -> set[Stage]:
     """What is computed in a nest, inlined stages among it."""
-    found = {root, *places.inside(Site(root, None))}
-    for stage in found:
-        found.update(_operands(places, stage)[1])
-    return found
+    stored = [root, *places.inside(Site(root, None))]
+    return {*stored, *[each for stage in stored for each in _operands(places, stage)[1]]}
 
 
 def _nest_lines(places: Places, root: Stage) -> Iterator[Line]:

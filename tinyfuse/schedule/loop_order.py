@@ -82,7 +82,8 @@ def _in_steps(loops: tuple[Loop, ...], seat: Seat) -> tuple[Loop, ...]:
     place = next(at for at, loop in enumerate(loops) if loop.axis is seat.axis)
     if loops[place].step == seat.step:
         return loops
-    outer = Loop(loops[place].axis, seat.step, loops[place].kind)
+    shared = loops[place].kind is LoopKind.PARALLEL
+    outer = Loop(loops[place].axis, seat.step, LoopKind.PARALLEL if shared else LoopKind.SERIAL)
     last = place == len(loops) - 1
     inner = Loop(loops[place].axis, 1, LoopKind.VECTOR if last else LoopKind.SERIAL)
     return (*loops[:place], outer, inner, *loops[place + 1 :])

@@ -19,6 +19,7 @@ from tinyfuse.records import replace
 from tinyfuse.schedule.legality import check
 from tinyfuse.schedule.loop_nest import loop_nest_text
 from tinyfuse.schedule.places import Loop, Place, Places, Site, StagePlan
+from tinyfuse.schedule.refusal import refused
 from tinyfuse.schedule.text import read_plans, schedule_text
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
@@ -152,7 +153,12 @@ class Schedule:
         if consumer is not None:
             place = self._site(consumer, loop)
         if self._plan(stage).compute_at is None:
-            raise ScheduleError(f"store_at({stage.name}): it is not computed inside another stage")
+            raise refused(
+                self,
+                "store_at",
+                stage,
+                f"store_at({stage.name}): it is not computed inside another stage",
+            )
         return self._with(stage, replace(self._plan(stage), store_at=place), "store_at")
 
     def fold(self, stage: Stage, axis: Axis, length: int) -> Schedule:
@@ -168,15 +174,12 @@ class Schedule:
     def split(self, stage: Stage, loop: Axis | Loop, factor: int) -> Schedule:
         """Put a loop that advances `factor` elements at a time around the loop given."""
         inner, factor = self.find(stage, loop), operator.index(factor)
+        attempt = f"split({stage.name}, {inner.axis.name}, {factor})"
         if factor < 1 or factor % inner.step:
-            raise ScheduleError(
-                f"split({stage.name}, {inner.axis.name}, {factor}): the factor must be a positive"
-                f" multiple of {inner.step}"
-            )
+            reason = f"the factor must be a positive multiple of {inner.step}"
+            raise refused(self, "split", stage, f"{attempt}: {reason}")
         if any(known.same(Loop(inner.axis, factor)) for known in self[stage].loops):
-            raise ScheduleError(
-                f"split({stage.name}, {inner.axis.name}, {factor}): there is such a loop already"
-            )
+            raise refused(self, "split", stage, f"{attempt}: there is such a loop already")
         loops = self[stage].loops
         place = loops.index(inner)
         return self._with_loops(
@@ -256,7 +259,7 @@ class Schedule:
     # --- edits ------------------------------------------------------------------------------------
 
     def _with(self, stage: Stage, plan: StagePlan, directive: str) -> Schedule:
-        return self._with_plans({stage: plan}, f"{directive}({stage.name})")
+        return self._with_plans({stage: plan}, stage, directive)
 
     def _with_loops(self, stage: Stage, loops: tuple[Loop, ...], directive: str) -> Schedule:
         return self._with(stage, replace(self[stage], loops=loops), directive)
@@ -273,10 +276,25 @@ class Schedule:
                 compute_at=_moved(base.compute_at, stage, loop, marked),
                 store_at=_moved(base.store_at, stage, loop, marked),
             )
-        return self._with_plans(plans, f"{kind.value}({stage.name})")
+        return self._with_plans(plans, stage, MARKS[kind])
 
-    def _with_plans(self, plans: Mapping[Stage, StagePlan], directive: str) -> Schedule:
-        return Schedule(self.stages, {**self._plans, **plans}, directive)
+    def _with_plans(
+        self, plans: Mapping[Stage, StagePlan], stage: Stage, directive: str
+    ) -> Schedule:
+        """With other plans, which a directive on a stage says."""
+        try:
+            return Schedule(self.stages, {**self._plans, **plans}, f"{directive}({stage.name})")
+        except ScheduleError as error:
+            raise refused(self, directive, stage, error) from None
+
+
+# The directives that say how the steps of a loop run.
+MARKS = {
+    LoopKind.SERIAL: "serial",
+    LoopKind.PARALLEL: "parallel",
+    LoopKind.VECTOR: "vectorize",
+    LoopKind.UNROLL: "unroll",
+}
 
 
 def _root_plan(stage: Stage) -> StagePlan:

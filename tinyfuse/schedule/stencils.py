@@ -94,10 +94,10 @@ class Stencils:
 
     def _is_free(self, unit: Unit) -> bool:
         group = self.grouping.group_of[unit]
-        alone = unit.root in self.grouping.alone or unit.root in self.grouping.outputs
-        return (
-            len(group.units) == 1 and unit not in self.taken and not alone and _is_pointwise(unit)
-        )
+        wanted = unit.root in self.grouping.alone or unit.root in self.grouping.outputs
+        if wanted or unit in self.taken or len(group.units) > 1:
+            return False
+        return _is_pointwise(unit) and math.prod(unit.root.shape) > 0
 
     def _halo(self, unit: Unit, chain: Chain) -> Halo | None:
         """The rows of a unit that a chain needs; None where others need it too, or all of it."""

@@ -11,6 +11,7 @@ from tinyfuse.loops.ir import Loops
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
+from tinyfuse.records import replace
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.text import schedule_text
@@ -31,6 +32,15 @@ def fused(case: Case) -> Schedule:
     return default_schedule(case.stages, REFERENCE)[0]
 
 
+# Caches so small that programs of a few elements are fused as large ones are elsewhere.
+SMALL = replace(REFERENCE, name="small", l1=64, l2=512, l3=1024)
+
+
+def tightly_fused(case: Case) -> Schedule:
+    """As programs run by default where caches are small."""
+    return default_schedule(case.stages, SMALL)[0]
+
+
 def plain(case: Case) -> Schedule:
     """No directive at all."""
     return Schedule(case.stages)
@@ -44,7 +54,7 @@ def random(seed: int) -> ScheduleOf:
 
     def schedule_of(case: Case) -> Schedule:
         choices = SeededChoices(seed << 32 | crc32(case.text.encode()))
-        start = choices.choose((plain, fused, unfused))(case)
+        start = choices.choose((plain, fused, tightly_fused, unfused))(case)
         schedule = random_schedule(choices, start)
         try:
             lower(schedule, REFERENCE)

@@ -6,7 +6,6 @@ numpy.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -183,6 +182,8 @@ def _no_attribute(tracer: Tracer, name: str) -> str:
     """numpy's words, and the name that was meant if there is hardly another one."""
     kind = tracer.dtype.type.__name__ if tracer._scalar else "ndarray"
     public = [each for each in dir(np.ndarray) if each[0] != "_"]
+    import difflib  # only here: hardly any process needs it
+
     near = difflib.get_close_matches(name, public, 1, 0.75)
     hint = f". Did you mean: '{near[0]}'?" if near else ""
     return f"'numpy.{kind}' object has no attribute '{name}'{hint}"

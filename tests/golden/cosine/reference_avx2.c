@@ -1,3 +1,18 @@
+// The sum of 64 lanes, in the first: lanes[l] += lanes[l + half] for half = 32, 16, 8, 4, 2, 1.
+static inline void tf_halve_add_double(double *lanes) {
+  typedef double eight_t __attribute__((vector_size(8 * sizeof(double)), aligned(sizeof(double)), may_alias));
+  typedef double four_t __attribute__((vector_size(4 * sizeof(double)), aligned(sizeof(double)), may_alias));
+  typedef double two_t __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double)), may_alias));
+  for (long l = 0; l < 32; l++)
+    lanes[l] += lanes[l + 32];
+  for (long l = 0; l < 16; l++)
+    lanes[l] += lanes[l + 16];
+  *(eight_t *)lanes += *(eight_t *)(lanes + 8);
+  *(four_t *)lanes += *(four_t *)(lanes + 4);
+  *(two_t *)lanes += *(two_t *)(lanes + 2);
+  lanes[0] += lanes[1];
+}
+
 typedef struct tf_pool tf_pool;
 
 // return x @ y / np.sqrt((x * x).sum() * (y * y).sum())
@@ -10,17 +25,7 @@ static void cosine_matmul(const double *restrict x, const double *restrict y, do
     matmul_lanes[l] = __builtin_fma(x[l], y[l], matmul_lanes[l]);
   for (long l = 0; l < 64; l++)
     matmul_lanes[l] = l < 36 ? __builtin_fma(x[l + 64], y[l + 64], matmul_lanes[l]) : matmul_lanes[l];
-  for (long l = 0; l < 32; l++)
-    matmul_lanes[l] += matmul_lanes[l + 32];
-  for (long l = 0; l < 16; l++)
-    matmul_lanes[l] += matmul_lanes[l + 16];
-  for (long l = 0; l < 8; l++)
-    matmul_lanes[l] += matmul_lanes[l + 8];
-  for (long l = 0; l < 4; l++)
-    matmul_lanes[l] += matmul_lanes[l + 4];
-  for (long l = 0; l < 2; l++)
-    matmul_lanes[l] += matmul_lanes[l + 2];
-  matmul_lanes[0] += matmul_lanes[1];
+  tf_halve_add_double(matmul_lanes);
   matmul[0] = matmul_lanes[0];
 }
 
@@ -34,17 +39,7 @@ static void cosine_sum(const double *restrict x, double *restrict sum) {
     sum_lanes[l] += x[l] * x[l];
   for (long l = 0; l < 64; l++)
     sum_lanes[l] = l < 36 ? sum_lanes[l] + x[l + 64] * x[l + 64] : sum_lanes[l];
-  for (long l = 0; l < 32; l++)
-    sum_lanes[l] += sum_lanes[l + 32];
-  for (long l = 0; l < 16; l++)
-    sum_lanes[l] += sum_lanes[l + 16];
-  for (long l = 0; l < 8; l++)
-    sum_lanes[l] += sum_lanes[l + 8];
-  for (long l = 0; l < 4; l++)
-    sum_lanes[l] += sum_lanes[l + 4];
-  for (long l = 0; l < 2; l++)
-    sum_lanes[l] += sum_lanes[l + 2];
-  sum_lanes[0] += sum_lanes[1];
+  tf_halve_add_double(sum_lanes);
   sum[0] = sum_lanes[0];
 }
 
@@ -58,17 +53,7 @@ static void cosine_sum_1(const double *restrict y, double *restrict sum_1) {
     sum_1_lanes[l] += y[l] * y[l];
   for (long l = 0; l < 64; l++)
     sum_1_lanes[l] = l < 36 ? sum_1_lanes[l] + y[l + 64] * y[l + 64] : sum_1_lanes[l];
-  for (long l = 0; l < 32; l++)
-    sum_1_lanes[l] += sum_1_lanes[l + 32];
-  for (long l = 0; l < 16; l++)
-    sum_1_lanes[l] += sum_1_lanes[l + 16];
-  for (long l = 0; l < 8; l++)
-    sum_1_lanes[l] += sum_1_lanes[l + 8];
-  for (long l = 0; l < 4; l++)
-    sum_1_lanes[l] += sum_1_lanes[l + 4];
-  for (long l = 0; l < 2; l++)
-    sum_1_lanes[l] += sum_1_lanes[l + 2];
-  sum_1_lanes[0] += sum_1_lanes[1];
+  tf_halve_add_double(sum_1_lanes);
   sum_1[0] = sum_1_lanes[0];
 }
 

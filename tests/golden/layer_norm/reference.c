@@ -1,3 +1,18 @@
+// The sum of 64 lanes, in the first: lanes[l] += lanes[l + half] for half = 32, 16, 8, 4, 2, 1.
+static inline void tf_halve_add_float(float *lanes) {
+  typedef float eight_t __attribute__((vector_size(8 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  typedef float four_t __attribute__((vector_size(4 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  typedef float two_t __attribute__((vector_size(2 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  for (long l = 0; l < 32; l++)
+    lanes[l] += lanes[l + 32];
+  for (long l = 0; l < 16; l++)
+    lanes[l] += lanes[l + 16];
+  *(eight_t *)lanes += *(eight_t *)(lanes + 8);
+  *(four_t *)lanes += *(four_t *)(lanes + 4);
+  *(two_t *)lanes += *(two_t *)(lanes + 2);
+  lanes[0] += lanes[1];
+}
+
 typedef struct tf_pool tf_pool;
 
 // mean = x.mean(axis=-1, keepdims=True)
@@ -17,17 +32,7 @@ static void layer_norm_out(const float *restrict x, const float *restrict weight
       sum_lanes_acc += x[64 * i + l];
       sum_lanes[l] = sum_lanes_acc;
     }
-    for (long l = 0; l < 32; l++)
-      sum_lanes[l] += sum_lanes[l + 32];
-    for (long l = 0; l < 16; l++)
-      sum_lanes[l] += sum_lanes[l + 16];
-    for (long l = 0; l < 8; l++)
-      sum_lanes[l] += sum_lanes[l + 8];
-    for (long l = 0; l < 4; l++)
-      sum_lanes[l] += sum_lanes[l + 4];
-    for (long l = 0; l < 2; l++)
-      sum_lanes[l] += sum_lanes[l + 2];
-    sum_lanes[0] += sum_lanes[1];
+    tf_halve_add_float(sum_lanes);
     sum = sum_lanes[0];
     mean = sum / 64.0f;
     float sum_1_lanes[64];
@@ -37,17 +42,7 @@ static void layer_norm_out(const float *restrict x, const float *restrict weight
       sum_1_lanes_acc += centred * centred;
       sum_1_lanes[l] = sum_1_lanes_acc;
     }
-    for (long l = 0; l < 32; l++)
-      sum_1_lanes[l] += sum_1_lanes[l + 32];
-    for (long l = 0; l < 16; l++)
-      sum_1_lanes[l] += sum_1_lanes[l + 16];
-    for (long l = 0; l < 8; l++)
-      sum_1_lanes[l] += sum_1_lanes[l + 8];
-    for (long l = 0; l < 4; l++)
-      sum_1_lanes[l] += sum_1_lanes[l + 4];
-    for (long l = 0; l < 2; l++)
-      sum_1_lanes[l] += sum_1_lanes[l + 2];
-    sum_1_lanes[0] += sum_1_lanes[1];
+    tf_halve_add_float(sum_1_lanes);
     sum_1 = sum_1_lanes[0];
     const float variance = sum_1 / 64.0f;
     for (long j = 0; j < 64; j++) {

@@ -1,8 +1,8 @@
 typedef __INT32_TYPE__ int32_t;
 typedef __UINT32_TYPE__ uint32_t;
 
-// -x. Where gcc 12 sees that x < 0 ? -x : x is |x|, it takes |x| <= 0 for x == 0: wrong for the smallest
-// value, whose opposite is itself.
+// -x. Where gcc 12 sees that x < 0 ? -x : x is |x|, it takes |x| <= 0 for x == 0: wrong for the
+// smallest value, whose opposite is itself.
 static inline int32_t tf_negative_int32(int32_t x) {
   return (int32_t)(-(uint32_t)x);
 }

@@ -35,6 +35,21 @@ static inline float tf_of_rank_nan_last_float(uint32_t rank) {
   return tf_from_bits_float(bits & sign ? ~bits ^ sign : bits);
 }
 
+// The sum of 64 lanes, in the first: lanes[l] += lanes[l + half] for half = 32, 16, 8, 4, 2, 1.
+static inline void tf_halve_add_float(float *lanes) {
+  typedef float eight_t __attribute__((vector_size(8 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  typedef float four_t __attribute__((vector_size(4 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  typedef float two_t __attribute__((vector_size(2 * sizeof(float)), aligned(sizeof(float)), may_alias));
+  for (long l = 0; l < 32; l++)
+    lanes[l] += lanes[l + 32];
+  for (long l = 0; l < 16; l++)
+    lanes[l] += lanes[l + 16];
+  *(eight_t *)lanes += *(eight_t *)(lanes + 8);
+  *(four_t *)lanes += *(four_t *)(lanes + 4);
+  *(two_t *)lanes += *(two_t *)(lanes + 2);
+  lanes[0] += lanes[1];
+}
+
 // p * 2^n with biased = n + 254: in two steps, so that subnormal results are rounded once.
 static inline float tf_scaled_float(float p, uint32_t biased) {
   uint32_t half = biased >> 1;
@@ -86,17 +101,7 @@ static void softmax_out(const float *restrict x, float *restrict out) {
         sum_lanes[l] += e[64 * s + l];
     for (long l = 0; l < 64; l++)
       sum_lanes[l] = l < 44 ? sum_lanes[l] + e[l + 256] : sum_lanes[l];
-    for (long l = 0; l < 32; l++)
-      sum_lanes[l] += sum_lanes[l + 32];
-    for (long l = 0; l < 16; l++)
-      sum_lanes[l] += sum_lanes[l + 16];
-    for (long l = 0; l < 8; l++)
-      sum_lanes[l] += sum_lanes[l + 8];
-    for (long l = 0; l < 4; l++)
-      sum_lanes[l] += sum_lanes[l + 4];
-    for (long l = 0; l < 2; l++)
-      sum_lanes[l] += sum_lanes[l + 2];
-    sum_lanes[0] += sum_lanes[1];
+    tf_halve_add_float(sum_lanes);
     sum = sum_lanes[0];
     for (long j = 0; j < 300; j++)
       out[300 * i + j] = e[j] / sum;
