@@ -9,6 +9,7 @@ import pytest
 from tests.graphs import GraphBuilder
 from tests.test_lower import assert_same_bits, column_sum, long_sum, product, softmax, stages_of
 from tinyfuse.errors import ScheduleError
+from tinyfuse.graph.ir import Graph
 from tinyfuse.loops.ir import For, LoopKind, walk_statements
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.lower.lower import lower
@@ -282,22 +283,6 @@ def test_what_ranks_stand_for_is_computed_with_them() -> None:
     ]
 
 
-def test_threads_do_not_share_what_a_kernel_keeps() -> None:
-    build = GraphBuilder("blur")
-    x = build.input("x", 12, 8)
-    h = build.op("multiply", x, x, name="h")
-    lines = [build.slice(h, (slice(at, at + 10), slice(None))) for at in range(2)]
-    stages = build_stages(build.graph(build.op("add", *lines)))
-    first, out = stages.stages
-    rows = out.axes[0]
-    kept = Schedule(stages).compute_at(first, out, rows, store_at=(out, None))
-    assert_same_bits(lower(kept, REFERENCE), stages)
-    with pytest.raises(
-        ScheduleError, match=r"parallel\(out\): h is stored at out before its loops"
-    ):
-        kept.parallel(out, rows)
-
-
 def test_decisions_are_weighed_by_the_cost_model() -> None:
     build = GraphBuilder("chain")
     x = build.input("x", 100, 1000)
@@ -310,3 +295,97 @@ def test_decisions_are_weighed_by_the_cost_model() -> None:
     assert (stored.flops, stored.bytes_saved) == (100_000, 0)
     assert (inlined.live_values, stored.live_values) == (2, 2)  # x and out
     assert inlined.predicted_seconds > stored.predicted_seconds > 0
+
+
+def sum_of_rows(build: GraphBuilder) -> Graph:
+    x = build.input("x", 3, 70)
+    total = build.broadcast(build.reshape(build.reduce("sum", x, 1, name="sum"), 3, 1), 3, 70)
+    return build.graph(build.op("multiply", x, total))
+
+
+def test_a_ring_is_long_enough_in_unrolled_steps_too() -> None:
+    stages = stages_of(sum_of_rows)
+    lanes, total = named(stages, "sum_lanes"), named(stages, "sum")
+    schedule = Schedule(stages).unroll(total, total.axes[0])
+    schedule = schedule.compute_at(lanes, total, total.axes[0], store_at=(total, None))
+    message = r"fold\(sum_lanes, l, 1\): 64 positions are needed at once"
+    with pytest.raises(ScheduleError, match=message):
+        lower(schedule.fold(lanes, lanes.axes[-1], 1), REFERENCE)
+
+
+def test_nothing_is_kept_before_a_loop_that_threads_share() -> None:
+    stages = stages_of(neighbours)
+    rows, out = named(stages, "rows"), named(stages, "out")
+    schedule = Schedule(stages).compute_at(rows, out, out.axes[1], store_at=(out, None))
+    message = (
+        r"parallel\(out\): rows is stored at out before its loops, of which threads share the first"
+    )
+    with pytest.raises(ScheduleError, match=message):
+        schedule.parallel(out, out.axes[0])
+
+
+def test_threads_do_not_compute_the_same_elements_in_memory_of_all() -> None:
+    """Neither where it is read in the same step only."""
+    stages = stages_of(neighbours)
+    rows, out = named(stages, "rows"), named(stages, "out")
+    schedule = Schedule(stages).compute_at(rows, out, out.axes[0]).store_at(rows)
+    assert_same_bits(lower(schedule, REFERENCE), stages)
+    message = r"compute_at\(rows, out, i\): two threads would compute the same elements of it"
+    with pytest.raises(ScheduleError, match=message):
+        lower(schedule.parallel(out, out.axes[0]), REFERENCE)
+
+
+def neighbours(build: GraphBuilder) -> Graph:
+    x = build.input("x", 9, 4)
+    rows = build.op("multiply", x, x, name="rows")
+    near = [build.slice(rows, (slice(at, at + 8), slice(None))) for at in range(2)]
+    return build.graph(build.op("add", *near))
+
+
+def test_a_last_step_begins_earlier_where_it_is_shifted() -> None:
+    build = GraphBuilder("twice")
+    x = build.input("x", 10)
+    stages = build_stages(build.graph(build.op("add", x, x)))
+    (out,) = stages.stages
+    schedule = Schedule(stages).split(out, out.axes[0], 4, tail="shift")
+    assert schedule_text(schedule).splitlines()[1] == "  out: root; i by 4 < 10 shifted, i < 10"
+    loops = lower(schedule, REFERENCE)
+    assert loops_text(loops).splitlines()[2:] == [
+        "    for i_outer < 2",
+        "      for i < 4",
+        "        out[4 * i_outer + i] = x[4 * i_outer + i] + x[4 * i_outer + i]",
+        "    for 6 <= i < 10",
+        "      out[i] = x[i] + x[i]",
+    ]
+    assert_same_bits(loops, stages)
+    message = "the last step of i by 4 would compute elements that another thread computes"
+    with pytest.raises(ScheduleError, match=message):
+        schedule.parallel(out, Loop(out.axes[0], 4))
+
+
+@pytest.mark.parametrize(
+    ("program", "stage", "axis", "message"),
+    [
+        (product, "matmul", "k", "would take elements into account twice"),
+        (long_sum, "out_blocks", "b", "would combine elements in place twice"),
+    ],
+)
+def test_no_step_is_shifted_that_would_count_elements_twice(
+    program: Callable, stage: str, axis: str, message: str
+) -> None:
+    stages = stages_of(program)
+    found = named(stages, stage)
+    with pytest.raises(ScheduleError, match=message):
+        Schedule(stages).split(found, found.axis(axis), 2, tail="shift")
+
+
+def test_tiles_keep_the_bits() -> None:
+    stages = stages_of(product)
+    out, matmul = named(stages, "out"), named(stages, "matmul")
+    i, j = out.axes
+    schedule = Schedule(stages).tile(out, i, j, 2, 3)
+    assert schedule_text(schedule).splitlines()[-1] == (
+        "  out: root; i by 2 < 5, j by 3 < 4, i < 5, j < 4"
+    )
+    schedule = schedule.compute_at(matmul, out, Loop(j, 3))
+    assert_same_bits(lower(schedule, REFERENCE), stages)

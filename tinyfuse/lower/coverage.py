@@ -61,7 +61,7 @@ class Coverage:
             assert around is not None
             self.scopes.setdefault(_plain(around), []).append((stage, reader))
         kept = [stage for pairs in self.scopes.values() for stage, _ in pairs]
-        if stage in self.later or stage in kept:
+        if stage in self.later or stage in kept or self.places.storage(stage) is None:
             self.parts.setdefault(stage, [])
 
     def computed(self, stage: Stage, region: Ranges) -> None:

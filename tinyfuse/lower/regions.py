@@ -42,8 +42,9 @@ class Regions:
         for stage in reversed(inside):
             region = self._region(stage, demands[stage], {site.stage: ranges, **found}, clip)
             if region is not None:
-                if variable and self.is_kept(stage, site):
-                    region = self._new_part(stage, region, variable)
+                if self.is_kept(stage, site):
+                    self._check_ring(stage, region)
+                    region = self._new_part(stage, region, variable) if variable else region
                 found[stage] = region
                 reduced = {axis: whole(axis) for axis in stage.reduce_axes}
                 self._demand(stage, {**region, **reduced}, demands)
@@ -97,7 +98,6 @@ class Regions:
 
     def _new_part(self, stage: Stage, region: Ranges, variable: Axis) -> Ranges:
         """What of a region the step before has not computed."""
-        self._check_ring(stage, region)
         step = self._step(stage, region, variable)
         if step is None:
             return region

@@ -66,6 +66,22 @@ def _check_summation(places: Places, directive: str) -> None:
             raise ScheduleError(f"{_of(directive, stage)}: the rounds of a tree cannot be split")
 
 
+def _check_shifts(places: Places, directive: str) -> None:
+    """Elements are computed a second time only where that gives the same again."""
+    for stage, plan in places.plans.items():
+        for place, loop in enumerate(plan.loops):
+            if not loop.shifted:
+                continue
+            at = f"{_of(directive, stage)}: the last step of {loop.axis.name} by {loop.step}"
+            started = any(outer.axis in stage.reduce_axes for outer in plan.loops[:place])
+            if loop.axis in stage.reduce_axes or started or stage.row_axis or stage.scatter:
+                raise ScheduleError(f"{at} would take elements into account twice")
+            if stage.order is not Order.SERIAL:
+                raise ScheduleError(f"{at} would combine elements in place twice")
+            if loop.kind is LoopKind.PARALLEL:
+                raise ScheduleError(f"{at} would compute elements that another thread computes")
+
+
 def _check_parallel(places: Places, directive: str) -> None:
     """Threads share the outermost loop only, over elements that are independent."""
     for stage, plan in places.plans.items():
@@ -207,22 +223,18 @@ def _check_inner_threads(places: Places, directive: str) -> None:
     """Threads share only the outermost loop of a kernel."""
     for stage, site in _sites(places):
         at = f"{directive}: {stage.name} is computed at {site.stage.name}"
-        if any(loop.kind is LoopKind.PARALLEL for loop in places.plans[stage].loops):
+        if _is_shared(places, stage):
             raise ScheduleError(f"{at}, so its own loops cannot be shared by threads")
-        if _is_before_threads(places, site):
-            raise ScheduleError(f"{at} before its loops, of which threads share the first")
-        kept = places.storage(stage)
-        if kept and _is_before_threads(places, kept):
-            raise ScheduleError(
-                f"{directive}: {stage.name} is stored at {kept.stage.name} before its loops, of"
-                f" which threads share the first"
-            )
+        for verb, place in (("computed", site), ("stored", places.storage(stage))):
+            if place is not None and place.loop is None and _is_shared(places, place.stage):
+                raise ScheduleError(
+                    f"{directive}: {stage.name} is {verb} at {place.stage.name} before its loops,"
+                    f" of which threads share the first"
+                )
 
 
-def _is_before_threads(places: Places, site: Site) -> bool:
-    """Whether a site is outside of a loop that threads share."""
-    loops = places.plans[site.stage].loops
-    return site.loop is None and any(loop.kind is LoopKind.PARALLEL for loop in loops)
+def _is_shared(places: Places, stage: Stage) -> bool:
+    return any(loop.kind is LoopKind.PARALLEL for loop in places.plans[stage].loops)
 
 
 def _check_rounds(places: Places, directive: str) -> None:
@@ -358,6 +370,7 @@ def _sites(places: Places) -> list[tuple[Stage, Site]]:
 CHECKS: dict[str, Check] = {
     "parts": _check_parts,
     "summation": _check_summation,
+    "shifts": _check_shifts,
     "parallel": _check_parallel,
     "vectors": _check_vectors,
     "unrolled": _check_unrolled,
