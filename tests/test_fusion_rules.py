@@ -17,6 +17,7 @@ from tinyfuse.errors import ScheduleError
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.loops.ir import For, LoopKind, Scope, Statement, Store, walk_statements
 from tinyfuse.loops.rewrite import values_of
+from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.schedule import groups, planner
 from tinyfuse.schedule.groups import Grouping
@@ -27,6 +28,13 @@ from tinyfuse.stage.expr import Load, walk
 
 def ones(*shape: int) -> np.ndarray:
     return np.ones(shape, np.float32)
+
+
+def refused(function: Callable[..., Any], *arrays: np.ndarray) -> None:
+    """Plan a function, which is not to succeed; a compiler would go on without fusion."""
+    traced = tinyfuse.jit(function).trace(*arrays)
+    stages = build_stages(simplify(traced.graph))
+    lower(default_schedule(stages, REFERENCE)[0], REFERENCE)
 
 
 def kernels_of(program: Lowered) -> list[str]:
@@ -55,7 +63,7 @@ def test_no_way_leads_from_a_group_through_another_kernel_back(
     assert kernels_of(lowered(shares_of_all, ones(300, 400))) == ["e", "sum_blocks", "sum", "out"]
     monkeypatch.setattr(Grouping, "_crossing", lambda self, units: None)
     with pytest.raises(ScheduleError, match="before it is computed"):
-        lowered(shares_of_all, ones(300, 400))
+        refused(shares_of_all, ones(300, 400))
 
 
 def along_and_across(x):
@@ -72,7 +80,7 @@ def test_readers_of_a_diamond_that_do_not_agree_are_not_joined(
     assert times(program, "exp") == 300 * 300
     monkeypatch.setattr(groups, "_common", lambda *read: 1)
     with pytest.raises(ScheduleError, match="unrelated places"):
-        lowered(along_and_across, ones(300, 300))
+        refused(along_and_across, ones(300, 300))
 
 
 def around_a_root(x, y):
@@ -105,7 +113,7 @@ def test_a_reduction_that_feeds_two_others_is_kept_for_both(
         planner._Planner, "_makes_one_value", lambda self, s, uses: one_value(self, s, uses[:1])
     )
     with pytest.raises(ScheduleError, match="reads it elsewhere"):
-        lowered(two_spreads, ones(300, 400))
+        refused(two_spreads, ones(300, 400))
 
 
 def shares_of_long_rows(x):
@@ -117,7 +125,7 @@ def test_a_sum_of_blocks_that_threads_share_runs_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Grouping, "_combines_stored", lambda self, unit: False)
     monkeypatch.setattr(groups, "PLACES_PER_CORE", 0)
     with pytest.raises(ScheduleError, match="combines in place what is stored only once"):
-        lowered(shares_of_long_rows, ones(3, 50000))
+        refused(shares_of_long_rows, ones(3, 50000))
 
 
 # --- too much of it -------------------------------------------------------------------------------
@@ -210,7 +218,7 @@ def test_rows_that_no_cache_holds_are_not_kept(monkeypatch: pytest.MonkeyPatch) 
     assert kernels_of(program) == ["sum", "out"]
     monkeypatch.setattr(groups, "FRAME_BYTES", 1 << 40)
     with pytest.raises(ScheduleError, match="fit a thread's stack"):
-        lowered(shares, ones(64, 200000))
+        refused(shares, ones(64, 200000))
 
 
 # --- too little of it -----------------------------------------------------------------------------

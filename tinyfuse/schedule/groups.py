@@ -115,6 +115,7 @@ class Grouping:
             self._connect(unit)
         self.reasons: dict[Stage, str] = {}
         self.joined: dict[Group, None] = {}  # those of several units
+        self.furthest = -1  # where the last of their units is
 
     def _connect(self, unit: Unit) -> None:
         """Find which axes of its stages go along with the root's, and whom it reads."""
@@ -168,6 +169,7 @@ class Grouping:
         group = Group(units, depth)
         self.joined = {known: None for known in self.joined if known not in (one, other)}
         self.joined[group] = None
+        self.furthest = max(self.furthest, self.order[group.leader.root])
         for unit in units:
             self.group_of[unit] = group
 
@@ -270,7 +272,7 @@ class Grouping:
 
     def _is_spanned(self, place: int) -> bool:
         """Whether a group has units before and after a place in the program."""
-        return any(
+        return place < self.furthest and any(
             self.order[group.units[0].root] <= place < self.order[group.leader.root]
             for group in self.joined
         )
