@@ -18,6 +18,7 @@ from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.text import schedule_text
+from tinyfuse.schedule.weighing import weighed
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -282,6 +283,20 @@ def test_what_ranks_stand_for_is_computed_with_them() -> None:
     ]
 
 
+def test_decisions_are_weighed_by_the_cost_model() -> None:
+    build = GraphBuilder("chain")
+    x = build.input("x", 100, 1000)
+    h = build.op("exp", x, name="h")
+    stages = build_stages(build.graph(build.op("add", h, x)))
+    schedule, decisions = default_schedule(stages, REFERENCE)
+    kernels = lower(schedule, REFERENCE).kernels
+    inlined, stored = weighed(schedule, decisions, kernels, REFERENCE)
+    assert (inlined.flops, inlined.bytes_saved, inlined.recompute) == (100_000, 800_000, 1)
+    assert (stored.flops, stored.bytes_saved) == (100_000, 0)
+    assert (inlined.live_values, stored.live_values) == (2, 2)  # x and out
+    assert inlined.predicted_seconds > stored.predicted_seconds > 0
+
+
 def sum_of_rows(build: GraphBuilder) -> Graph:
     x = build.input("x", 3, 70)
     total = build.broadcast(build.reshape(build.reduce("sum", x, 1, name="sum"), 3, 1), 3, 70)
@@ -325,3 +340,52 @@ def neighbours(build: GraphBuilder) -> Graph:
     rows = build.op("multiply", x, x, name="rows")
     near = [build.slice(rows, (slice(at, at + 8), slice(None))) for at in range(2)]
     return build.graph(build.op("add", *near))
+
+
+def test_a_last_step_begins_earlier_where_it_is_shifted() -> None:
+    build = GraphBuilder("twice")
+    x = build.input("x", 10)
+    stages = build_stages(build.graph(build.op("add", x, x)))
+    (out,) = stages.stages
+    schedule = Schedule(stages).split(out, out.axes[0], 4, tail="shift")
+    assert schedule_text(schedule).splitlines()[1] == "  out: root; i by 4 < 10 shifted, i < 10"
+    loops = lower(schedule, REFERENCE)
+    assert loops_text(loops).splitlines()[2:] == [
+        "    for i_outer < 2",
+        "      for i < 4",
+        "        out[4 * i_outer + i] = x[4 * i_outer + i] + x[4 * i_outer + i]",
+        "    for 6 <= i < 10",
+        "      out[i] = x[i] + x[i]",
+    ]
+    assert_same_bits(loops, stages)
+    message = "the last step of i by 4 would compute elements that another thread computes"
+    with pytest.raises(ScheduleError, match=message):
+        schedule.parallel(out, Loop(out.axes[0], 4))
+
+
+@pytest.mark.parametrize(
+    ("program", "stage", "axis", "message"),
+    [
+        (product, "matmul", "k", "would take elements into account twice"),
+        (long_sum, "out_blocks", "b", "would combine elements in place twice"),
+    ],
+)
+def test_no_step_is_shifted_that_would_count_elements_twice(
+    program: Callable, stage: str, axis: str, message: str
+) -> None:
+    stages = stages_of(program)
+    found = named(stages, stage)
+    with pytest.raises(ScheduleError, match=message):
+        Schedule(stages).split(found, found.axis(axis), 2, tail="shift")
+
+
+def test_tiles_keep_the_bits() -> None:
+    stages = stages_of(product)
+    out, matmul = named(stages, "out"), named(stages, "matmul")
+    i, j = out.axes
+    schedule = Schedule(stages).tile(out, i, j, 2, 3)
+    assert schedule_text(schedule).splitlines()[-1] == (
+        "  out: root; i by 2 < 5, j by 3 < 4, i < 5, j < 4"
+    )
+    schedule = schedule.compute_at(matmul, out, Loop(j, 3))
+    assert_same_bits(lower(schedule, REFERENCE), stages)

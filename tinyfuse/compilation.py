@@ -30,6 +30,7 @@ from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.text import schedule_text
+from tinyfuse.schedule.weighing import weighed
 from tinyfuse.signature import (
     Call,
     Signature,
@@ -98,7 +99,6 @@ class Lowered:
         graph: what is compiled, simplified. Outputs that are arguments, or views of them, are not.
         stages: each array of the program, defined element by element.
         schedule: the loops of every stage, and where it is computed.
-        decisions: for each stage what the planner did with it and why; none for a user's schedule.
         loops: the loop nests.
     """
 
@@ -117,7 +117,7 @@ class Lowered:
         self.graph = self.plan.computed
         self.stages: Stages = known.stages if known else build_stages(self.graph)
         self.machine = machine or host()
-        self.schedule, self.decisions, self.loops = _scheduled(self.stages, options, self.machine)
+        self.schedule, self._decisions, self.loops = _scheduled(self.stages, options, self.machine)
         self.seconds = time.perf_counter() - start
         if config.verify:
             verify_graph(self.graph)
@@ -128,6 +128,14 @@ class Lowered:
     def kernels(self) -> tuple[Kernel, ...]:
         """The loop nests that compute stages, each a C function, in the order they run."""
         return self.loops.kernels
+
+    @cached_property
+    def decisions(self) -> tuple[Decision, ...]:
+        """For each stage what the planner did with it, why, and what that is worth; none for a
+        user's schedule."""
+        if not self._decisions:
+            return ()
+        return weighed(self.schedule, self._decisions, self.kernels, self.machine)
 
     @property
     def packs(self) -> tuple[Kernel, ...]:

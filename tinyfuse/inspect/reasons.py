@@ -11,13 +11,15 @@ from tinyfuse.schedule.decisions import Decision
 
 _WORDS = ("producer", "consumers", "action", "reason")
 
-# What else a decision may say, where it is not nothing.
+# Figures up to these are not worth a line of a report; of all others 0 is.
+TOO_LITTLE = {"bytes_saved": 1023, "recompute": 1, "live_values": 16, "predicted_seconds": 1e-6}
+# What else a decision may say.
 _FIGURES: dict[str, Callable[[Any], str]] = {
     "flops": lambda count: plural(count, "operation"),
     "bytes_saved": lambda count: f"saves {size_text(count)}",
     "recompute": lambda times: f"computed {number_text(times)} times",
     "live_values": lambda count: plural(count, "live value"),
-    "predicted_seconds": lambda seconds: f"predicted {time_text(seconds)}",
+    "predicted_seconds": lambda seconds: f"alone {time_text(seconds)}",
 }
 
 
@@ -32,7 +34,11 @@ def decision_text(decision: Decision) -> str:
 def _figures(decision: Decision) -> list[str]:
     names = [name for name in type(decision).__match_args__ if name not in _WORDS]
     given = [(name, getattr(decision, name)) for name in names]
-    return [_figure_text(name, value) for name, value in given if value]
+    return [_figure_text(name, value) for name, value in given if _is_telling(name, value)]
+
+
+def _is_telling(name: str, value: Any) -> bool:
+    return value > TOO_LITTLE.get(name, 0) if isinstance(value, int | float) else bool(value)
 
 
 def _figure_text(name: str, value: Any) -> str:

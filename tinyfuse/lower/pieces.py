@@ -56,7 +56,10 @@ def steps(loop: Loop, range_: Range, fresh: Callable[[str], str]) -> list[Piece]
         pieces.append(Piece(main, 0, count, variable))
     elif count:
         pieces.append(Piece(Range(range_.base, loop.step), 0, 1))
-    if tail:
+    if tail and count and loop.shifted:
+        last = Range(range_.base + (range_.extent - loop.step), loop.step)
+        pieces.append(Piece(last, count, count + 1))
+    elif tail:
         pieces.append(Piece(Range(range_.base + count * loop.step, tail), count, count + 1))
     return pieces
 

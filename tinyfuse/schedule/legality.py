@@ -66,6 +66,22 @@ def _check_summation(places: Places, directive: str) -> None:
             raise ScheduleError(f"{_of(directive, stage)}: the rounds of a tree cannot be split")
 
 
+def _check_shifts(places: Places, directive: str) -> None:
+    """Elements are computed a second time only where that gives the same again."""
+    for stage, plan in places.plans.items():
+        for place, loop in enumerate(plan.loops):
+            if not loop.shifted:
+                continue
+            at = f"{_of(directive, stage)}: the last step of {loop.axis.name} by {loop.step}"
+            started = any(outer.axis in stage.reduce_axes for outer in plan.loops[:place])
+            if loop.axis in stage.reduce_axes or started or stage.row_axis or stage.scatter:
+                raise ScheduleError(f"{at} would take elements into account twice")
+            if stage.order is not Order.SERIAL:
+                raise ScheduleError(f"{at} would combine elements in place twice")
+            if loop.kind is LoopKind.PARALLEL:
+                raise ScheduleError(f"{at} would compute elements that another thread computes")
+
+
 def _check_parallel(places: Places, directive: str) -> None:
     """Threads share the outermost loop only, over elements that are independent."""
     for stage, plan in places.plans.items():
@@ -354,6 +370,7 @@ def _sites(places: Places) -> list[tuple[Stage, Site]]:
 CHECKS: dict[str, Check] = {
     "parts": _check_parts,
     "summation": _check_summation,
+    "shifts": _check_shifts,
     "parallel": _check_parallel,
     "vectors": _check_vectors,
     "unrolled": _check_unrolled,

@@ -19,11 +19,15 @@ STACK_LIMIT = 1 << 19
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop over an axis in steps of `step` elements; the last step may be shorter."""
+    """A loop over an axis in steps of `step` elements; the last step may be shorter.
+
+    shifted: whether the last step begins earlier instead, and computes elements a second time.
+    """
 
     axis: Axis
     step: int = 1
     kind: LoopKind = LoopKind.SERIAL
+    shifted: bool = False
 
     def same(self, other: Loop) -> bool:
         """Whether it is the same loop, of whatever kind."""

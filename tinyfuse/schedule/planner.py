@@ -102,6 +102,7 @@ class _Planner:
         """Decide on one stage; its readers are decided already."""
         uses = list(self.uses.get(stage, {}).values())
         action, reason = self._action(stage, uses)
+        repeats = _computations(stage, uses) if action == INLINE else 1.0
         own = self.content[stage].operations
         if action == INLINE:
             self.inlined.add(stage)
@@ -112,7 +113,7 @@ class _Planner:
             uses = [_Use(stage, tuple(map(affine, stage.axes)), 0)]
         self._pass_on(stage, uses)
         names = tuple(reader.name for reader in reversed(self.readers.get(stage, [])))
-        return Decision(stage.name, names, action, reason)
+        return Decision(stage.name, names, action, reason, repeats)
 
     def _pass_on(self, stage: Stage, uses: list[_Use]) -> None:
         """Tell the producers where they are read, now that it is known where this stage is."""
@@ -213,7 +214,7 @@ class _Planner:
         for chain, seats in Stencils(grouping, self.machine).seats():
             self.seats.update(seats)
             for stage, seat in seats.items():
-                decisions[stage] = _in_chain(decisions[stage], chain, seat)
+                decisions[stage] = _in_chain(stage, decisions[stage], chain, seat)
         for stage, reason in grouping.reasons.items():
             if stage not in {*self.seats, *self.outputs, *self.alone}:
                 known = decisions[stage]
@@ -256,14 +257,15 @@ def _moved(decision: Decision, group: Group, seat: Seat) -> Decision:
     )
 
 
-def _in_chain(decision: Decision, chain: Chain, seat: Seat) -> Decision:
+def _in_chain(stage: Stage, decision: Decision, chain: Chain, seat: Seat) -> Decision:
     """The decision on a stage that is computed as the rows of another one need it."""
     last, rows = chain.last.root.name, chain.rows.name
     if seat.ring:
         reason = f"{last} reads a few rows of it at a time, and {seat.ring[1]} are kept"
-    else:
-        reason = f"for every {seat.step} steps of {rows}, what {last} needs of it"
-    return replace(decision, action=COMPUTE_AT, reason=reason)
+        return replace(decision, action=COMPUTE_AT, reason=reason)
+    reason = f"for every {seat.step} steps of {rows}, what {last} needs of it"
+    repeats = chain.recompute(stage, seat.step)
+    return replace(decision, action=COMPUTE_AT, reason=reason, recompute=repeats)
 
 
 def _large_loads(stage: Stage, content: _Content) -> int:
@@ -315,6 +317,12 @@ def _divides(stage: Stage, content: _Content, use: _Use) -> bool:
         indices = [index.substitute(values) for index in load.indices]
         found.append(flat_index(indices, load.source.shape[len(load.data) :]))
     return any(not isinstance(term, Axis) for index in found for term, _ in index.terms)
+
+
+def _computations(stage: Stage, uses: list[_Use]) -> float:
+    """How often all readers together compute each element."""
+    readers = dict.fromkeys(use.reader for use in uses)
+    return sum(_repeats(stage, [u for u in uses if u.reader is reader]) for reader in readers)
 
 
 def _repeats(stage: Stage, uses: list[_Use]) -> int:

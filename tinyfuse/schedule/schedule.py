@@ -11,7 +11,7 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
@@ -171,8 +171,15 @@ class Schedule:
         plan = replace(self._plan(stage), ring=(axis, operator.index(length)))
         return self._with(stage, plan, "fold")
 
-    def split(self, stage: Stage, loop: Axis | Loop, factor: int) -> Schedule:
-        """Put a loop that advances `factor` elements at a time around the loop given."""
+    def split(
+        self, stage: Stage, loop: Axis | Loop, factor: int, tail: Literal["peel", "shift"] = "peel"
+    ) -> Schedule:
+        """Put a loop that advances `factor` elements at a time around the loop given.
+
+        tail: what becomes of the last step where the factor does not divide the extent. "peel": it
+        is shorter. "shift": it begins earlier, so that all steps are of one size, and computes some
+        elements a second time.
+        """
         inner, factor = self.find(stage, loop), operator.index(factor)
         attempt = f"split({stage.name}, {inner.axis.name}, {factor})"
         if factor < 1 or factor % inner.step:
@@ -180,11 +187,20 @@ class Schedule:
             raise refused(self, "split", stage, f"{attempt}: {reason}")
         if any(known.same(Loop(inner.axis, factor)) for known in self[stage].loops):
             raise refused(self, "split", stage, f"{attempt}: there is such a loop already")
-        loops = self[stage].loops
+        if tail not in ("peel", "shift"):
+            raise refused(self, "split", stage, f"{attempt}: a tail is peeled or shifted")
+        loops, outer = self[stage].loops, Loop(inner.axis, factor, shifted=tail == "shift")
         place = loops.index(inner)
-        return self._with_loops(
-            stage, (*loops[:place], Loop(inner.axis, factor), *loops[place:]), "split"
-        )
+        return self._with_loops(stage, (*loops[:place], outer, *loops[place:]), "split")
+
+    def tile(
+        self, stage: Stage, rows: Axis | Loop, columns: Axis | Loop, height: int, width: int
+    ) -> Schedule:
+        """Go through two axes in tiles of height by width elements."""
+        first, second = self.find(stage, rows), self.find(stage, columns)
+        split = self.split(stage, first, height).split(stage, second, width)
+        tiles = Loop(first.axis, height), Loop(second.axis, width)
+        return split.reorder(stage, *tiles, first, second)
 
     def reorder(self, stage: Stage, *order: Axis | Loop) -> Schedule:
         """Put the loops named into this order; loops not named keep their places."""

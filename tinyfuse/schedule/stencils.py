@@ -55,6 +55,10 @@ class Chain:
     halos: dict[Stage, Halo]
     members: list[Unit] = field(default_factory=list)
 
+    def recompute(self, stage: Stage, step: int) -> float:
+        """How often strips of so many rows compute each row of a stage."""
+        return 1 + self.halos[stage].width / step
+
 
 class Stencils:
     """Finds chains among the units and groups of a program."""

@@ -60,7 +60,8 @@ def part_texts(plan: StagePlan, parts: Sequence[Part]) -> list[str]:
 def _loop_text(stage: Stage, loop: Loop) -> str:
     kind = "" if loop.kind is LoopKind.SERIAL else f" {loop.kind.value}"
     reduced = " reduced" if loop.axis in stage.reduce_axes else ""
-    return f"{loop_name(loop)} < {loop.axis.extent}{reduced}{kind}"
+    shifted = " shifted" if loop.shifted else ""
+    return f"{loop_name(loop)} < {loop.axis.extent}{reduced}{shifted}{kind}"
 
 
 def loop_name(loop: Loop) -> str:
@@ -169,6 +170,7 @@ class _LoopText(NamedTuple):
     extent: int
     reduced: bool
     kind: LoopKind
+    shifted: bool
 
 
 class _Line(NamedTuple):
@@ -185,7 +187,9 @@ _STAGE = re.compile(r"  (\w+): (.+)", re.ASCII)
 _PART = re.compile(r"(\w+)(?:\((.+)\))?", re.ASCII)
 _KINDS = "|".join([kind.value for kind in LoopKind if kind is not LoopKind.SERIAL])
 _COUNT = r"[1-9]\d{0,17}"
-_LOOP = re.compile(rf"(\w+)(?: by ({_COUNT}))? < (0|{_COUNT})( reduced)?(?: ({_KINDS}))?", re.ASCII)
+_LOOP = re.compile(
+    rf"(\w+)(?: by ({_COUNT}))? < (0|{_COUNT})( reduced)?( shifted)?(?: ({_KINDS}))?", re.ASCII
+)
 
 
 def read_plans(text: str, stages: Stages, place: str) -> dict[Stage, StagePlan]:
@@ -236,9 +240,9 @@ def _loop(place: str, text: str) -> _LoopText:
     if match is None:
         words = ", ".join(WORDS)
         raise _unreadable(place, text, f"one of {words}, or a loop as `i by 4 < 100 vector`")
-    axis, step, extent, reduced, kind = match.groups()
+    axis, step, extent, reduced, shifted, kind = match.groups()
     marked = LoopKind(kind) if kind else LoopKind.SERIAL
-    return _LoopText(axis, int(step or 1), int(extent), bool(reduced), marked)
+    return _LoopText(axis, int(step or 1), int(extent), bool(reduced), marked, bool(shifted))
 
 
 class _Program:
@@ -278,7 +282,9 @@ class _Program:
 def _planned(stage: Stage, line: _Line) -> tuple[Loop, ...]:
     if line.loops is None:
         return tuple(map(Loop, _axes(stage)))
-    return tuple([Loop(stage.axis(loop.axis), loop.step, loop.kind) for loop in line.loops])
+    return tuple(
+        [Loop(stage.axis(each.axis), each.step, each.kind, each.shifted) for each in line.loops]
+    )
 
 
 def _axes(stage: Stage) -> tuple[Axis, ...]:

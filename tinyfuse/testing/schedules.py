@@ -43,7 +43,14 @@ def _split(choices: Choices, schedule: Schedule) -> Schedule:
     stage = _stage(choices, schedule)
     loop = _loop(choices, schedule, stage)
     factor = loop.step * (1 + choices.below(max(2, min(loop.axis.extent, 70))))
-    return schedule.split(stage, loop, factor)
+    return schedule.split(stage, loop, factor, choices.choose(("peel", "peel", "shift")))
+
+
+def _tile(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    rows, columns = _loop(choices, schedule, stage), _loop(choices, schedule, stage)
+    height, width = (loop.step * (1 + choices.below(9)) for loop in (rows, columns))
+    return schedule.tile(stage, rows, columns, height, width)
 
 
 def _reorder(choices: Choices, schedule: Schedule) -> Schedule:
@@ -133,7 +140,7 @@ def _place(choices: Choices, schedule: Schedule, stage: Stage) -> tuple[Stage, L
 
 
 DIRECTIVES: tuple[Callable[[Choices, Schedule], Schedule], ...] = (
-    _split, _split, _reorder, _parallel, _vectorize, _unroll, _inline, _store,
+    _split, _split, _tile, _reorder, _parallel, _vectorize, _unroll, _inline, _store,
     _compute_at, _compute_at, _compute_at, _compute_further_in, _compute_with, _store_at, _store_at,
     _stream_store, _fold, _fold,
 )  # fmt: skip
