@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tinyfuse
+from tinyfuse.compilation import Lowered
 from tinyfuse.graph.primitives import contract, elementwise
+from tinyfuse.machine import REFERENCE
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
 import bench  # noqa: E402
 import filters  # noqa: E402
+import fusion  # noqa: E402
 import photo  # noqa: E402
 import timing  # noqa: E402
 import workloads  # noqa: E402
@@ -156,3 +161,41 @@ def test_a_row_of_the_benchmark(monkeypatch: pytest.MonkeyPatch):
     total = workloads.Workload(workloads.total, ((16, 16),))
     number = r" *[\d.]+ (us|ms)"
     assert re.fullmatch(rf"  total {number}{number} +\([\d.]+\) +\d+%", bench.row(total, 0.0))
+
+
+EACH_FUSION = pytest.mark.parametrize("name", fusion.EXAMPLES)
+
+
+@EACH_FUSION
+def test_an_example_of_fusion_has_as_many_kernels_as_it_says(name: str):
+    example = fusion.EXAMPLES[name]
+    traced = tinyfuse.jit(example.function).trace(*fusion.arguments(example))
+    after = Lowered(traced, traced.options, REFERENCE)
+    assert (len(after.unfused().kernels), len(after.kernels)) == example.kernels
+
+
+def test_examples_of_fusion_equal_numpy():
+    for example in fusion.EXAMPLES.values():
+        shapes = [tuple(min(size, 32) for size in shape) for shape in example.shapes]
+        arrays = workloads.arguments(tuple(shapes))
+        check_equivalent(example.function, arrays)
+
+
+def check_equivalent(function: Callable[..., Any], arrays: Sequence[np.ndarray]) -> None:
+    results, expected = tinyfuse.jit(function)(*arrays), function(*arrays)
+    several = isinstance(expected, tuple)
+    for result, wanted in zip(results, expected, strict=True) if several else [(results, expected)]:
+        assert np.allclose(result, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_an_example_of_fusion_prints_its_loops(capsys: pytest.CaptureFixture[str]):
+    fusion.main(["squared_error"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "== what is elementwise goes into a reduction"
+    assert lines[2] == "def squared_error(x, y):"
+    moved = [line for line in lines if "KiB" in line]
+    assert moved == [
+        "before: 3 kernels; 12,290 KiB read and written; 4,096 KiB of scratch memory",
+        "after: 1 kernel; 4,098 KiB read and written; 0 KiB of scratch memory",
+    ]
+    assert "            out_lanes[i, l] from x, y; square, subtract inline" in lines

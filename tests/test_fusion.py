@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +13,12 @@ import tinyfuse
 from tests.fusion_programs import PROGRAMS, Fused
 from tinyfuse.compilation import Lowered
 from tinyfuse.machine import REFERENCE
+from tinyfuse.records import replace
+from tinyfuse.schedule.planner import default_schedule
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.text import schedule_text
 from tinyfuse.testing import Case, Ladder, Variant, special_values
-from tinyfuse.testing.variants import fused, unfused
+from tinyfuse.testing.variants import ScheduleOf, fused, unfused
 
 
 def lowered(function: Callable[..., Any], *arrays: np.ndarray) -> Lowered:
@@ -57,5 +62,52 @@ def test_the_same_bits_fused_or_not_and_in_any_number_of_threads() -> None:
         for program in PROGRAMS
         for shapes in program.small
         for special in (0.0, 0.05)
+    ]
+    Ladder(variants, loops_of=lambda case: False).climb(cases).check()
+
+
+def for_small_caches(case: Case) -> Schedule:
+    """Where a few rows of a small array are what many rows of a large one are elsewhere."""
+    return default_schedule(case.stages, replace(REFERENCE, l2=1 << 14))[0]
+
+
+def for_larger_caches(case: Case) -> Schedule:
+    return default_schedule(case.stages, replace(REFERENCE, l2=1 << 17))[0]
+
+
+Arrays = tuple[tuple[int, ...], ...]
+RINGS: dict[str, Arrays] = {
+    "blur": ((150, 131),),
+    "jacobi": ((150, 131),),
+    "horizontal_diffusion": ((70, 67, 5), (66, 63, 5)),
+}
+STRIPS: dict[str, Arrays] = {"jacobi": ((300, 131),)}
+
+
+@pytest.mark.parametrize(
+    ("schedule_of", "shapes", "text"),
+    [
+        (for_small_caches, RINGS, r"fold\(i, [48]\)"),
+        (for_larger_caches, STRIPS, r"at\(out, i by 64\)"),
+    ],
+    ids=["rings", "strips"],
+)
+def test_stencils_of_many_rows_have_the_same_bits(
+    schedule_of: ScheduleOf, shapes: dict[str, Arrays], text: str
+) -> None:
+    programs = [program for program in PROGRAMS if program.name in shapes]
+    cases = [
+        Case(program.function, arrays, program.name, exact=False)
+        for program in programs
+        for special in (0.0, 0.02)
+        for arrays in [arguments(program, shapes[program.name], special)]
+    ]
+    for case in cases:
+        schedule = schedule_text(schedule_of(case))
+        assert re.search(text, schedule)
+        assert "parallel" in schedule
+    variants = [
+        Variant("unfused C", unfused),
+        Variant("fused C", schedule_of, pieces=(1, 2, 3)),
     ]
     Ladder(variants, loops_of=lambda case: False).climb(cases).check()

@@ -24,17 +24,21 @@ from tinyfuse.schedule.groups import Grouping
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.expr import Load, walk
+from tinyfuse.stage.ir import Stages
 
 
 def ones(*shape: int) -> np.ndarray:
     return np.ones(shape, np.float32)
 
 
-def refused(function: Callable[..., Any], *arrays: np.ndarray) -> None:
-    """Plan a function, which is not to succeed; a compiler would go on without fusion."""
-    traced = tinyfuse.jit(function).trace(*arrays)
-    stages = build_stages(simplify(traced.graph))
-    lower(default_schedule(stages, REFERENCE)[0], REFERENCE)
+def assert_refused(reason: str, function: Callable[..., Any], *arrays: np.ndarray) -> None:
+    """The planner's schedule is refused: then a program runs unfused."""
+    with pytest.raises(ScheduleError, match=reason):
+        lower(default_schedule(stages_of(function, *arrays), REFERENCE)[0], REFERENCE)
+
+
+def stages_of(function: Callable[..., Any], *arrays: np.ndarray) -> Stages:
+    return build_stages(simplify(tinyfuse.jit(function).trace(*arrays).graph))
 
 
 def kernels_of(program: Lowered) -> list[str]:
@@ -62,8 +66,7 @@ def test_no_way_leads_from_a_group_through_another_kernel_back(
     """e and the quotient go through the same rows, but the sum of all of e stands in between."""
     assert kernels_of(lowered(shares_of_all, ones(300, 400))) == ["e", "sum_blocks", "sum", "out"]
     monkeypatch.setattr(Grouping, "_crossing", lambda self, units: None)
-    with pytest.raises(ScheduleError, match="before it is computed"):
-        refused(shares_of_all, ones(300, 400))
+    assert_refused("before it is computed", shares_of_all, ones(300, 400))
 
 
 def along_and_across(x):
@@ -79,8 +82,7 @@ def test_readers_of_a_diamond_that_do_not_agree_are_not_joined(
     assert kernels_of(program) == ["e", "out"]
     assert times(program, "exp") == 300 * 300
     monkeypatch.setattr(groups, "_common", lambda *read: 1)
-    with pytest.raises(ScheduleError, match="unrelated places"):
-        refused(along_and_across, ones(300, 300))
+    assert_refused("unrelated places", along_and_across, ones(300, 300))
 
 
 def around_a_root(x, y):
@@ -112,8 +114,7 @@ def test_a_reduction_that_feeds_two_others_is_kept_for_both(
     monkeypatch.setattr(
         planner._Planner, "_makes_one_value", lambda self, s, uses: one_value(self, s, uses[:1])
     )
-    with pytest.raises(ScheduleError, match="reads it elsewhere"):
-        refused(two_spreads, ones(300, 400))
+    assert_refused("reads it elsewhere", two_spreads, ones(300, 400))
 
 
 def shares_of_long_rows(x):
@@ -124,8 +125,9 @@ def test_a_sum_of_blocks_that_threads_share_runs_once(monkeypatch: pytest.Monkey
     assert len(lowered(shares_of_long_rows, ones(3, 50000)).kernels) == 3
     monkeypatch.setattr(Grouping, "_combines_stored", lambda self, unit: False)
     monkeypatch.setattr(groups, "PLACES_PER_CORE", 0)
-    with pytest.raises(ScheduleError, match="combines in place what is stored only once"):
-        refused(shares_of_long_rows, ones(3, 50000))
+    assert_refused(
+        "combines in place what is stored only once", shares_of_long_rows, ones(3, 50000)
+    )
 
 
 # --- too much of it -------------------------------------------------------------------------------
@@ -217,8 +219,7 @@ def test_rows_that_no_cache_holds_are_not_kept(monkeypatch: pytest.MonkeyPatch) 
     program = lowered(shares, ones(64, 200000))
     assert kernels_of(program) == ["sum", "out"]
     monkeypatch.setattr(groups, "FRAME_BYTES", 1 << 40)
-    with pytest.raises(ScheduleError, match="fit a thread's stack"):
-        refused(shares, ones(64, 200000))
+    assert_refused("fit a thread's stack", shares, ones(64, 200000))
 
 
 # --- too little of it -----------------------------------------------------------------------------
@@ -295,8 +296,7 @@ def side_by_side(length: int) -> Callable[..., Any]:
 
 def calls_to_plan(function: Callable[..., Any], *arrays: np.ndarray) -> int:
     """How many functions are called to plan a program that is traced already."""
-    traced = tinyfuse.jit(function).trace(*arrays)
-    stages = build_stages(simplify(traced.graph))
+    stages = stages_of(function, *arrays)
     count = 0
 
     def counted(frame: FrameType, event: str, argument: Any) -> None:

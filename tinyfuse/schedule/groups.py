@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tinyfuse.machine import Machine
@@ -114,8 +115,9 @@ class Grouping:
         for unit in self.units:
             self._connect(unit)
         self.reasons: dict[Stage, str] = {}
-        self.joined: dict[Group, None] = {}  # those of several units
-        self.furthest = -1  # where the last of their units is
+        # Where in the program groups begin and end, in ascending order.
+        self.firsts = [self.order[unit.root] for unit in self.units]
+        self.lasts = list(self.firsts)
 
     def _connect(self, unit: Unit) -> None:
         """Find which axes of its stages go along with the root's, and whom it reads."""
@@ -167,9 +169,8 @@ class Grouping:
             self.reasons.setdefault(first.root, f"not with {second.root.name}: {reason}")
             return
         group = Group(units, depth)
-        self.joined = {known: None for known in self.joined if known not in (one, other)}
-        self.joined[group] = None
-        self.furthest = max(self.furthest, self.order[group.leader.root])
+        _remove(self.firsts, max(self.order[each.units[0].root] for each in (one, other)))
+        _remove(self.lasts, min(self.order[each.leader.root] for each in (one, other)))
         for unit in units:
             self.group_of[unit] = group
 
@@ -272,10 +273,7 @@ class Grouping:
 
     def _is_spanned(self, place: int) -> bool:
         """Whether a group has units before and after a place in the program."""
-        return place < self.furthest and any(
-            self.order[group.units[0].root] <= place < self.order[group.leader.root]
-            for group in self.joined
-        )
+        return bisect_right(self.firsts, place) > bisect_right(self.lasts, place)
 
     def _consumers(self, unit: Unit) -> list[Unit]:
         return list(self.readers.get(unit.root, ()))
@@ -311,6 +309,11 @@ class Grouping:
         read = dict.fromkeys(each for each in sources if self.unit_of.get(each) not in inside)
         written = [unit for unit in group.units if self._is_kept(unit, inside)]
         return len(read) + len(written)
+
+
+def _remove(numbers: list[int], number: int) -> None:
+    """Take a number out of an ascending list."""
+    del numbers[bisect_left(numbers, number)]
 
 
 def _along(read: Read, along: Mapping[Axis, Axis]) -> dict[Axis, Axis]:
