@@ -72,13 +72,6 @@ class Group:
         return tuple(axis.extent for axis in self.leader.outer[: self.depth])
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why two units are not computed together."""
-
-    reason: str
-
-
 class Grouping:
     """Forms the groups of a program whose inlined stages are known.
 

@@ -9,7 +9,6 @@ from functools import cached_property
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.records import dataclass
-from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -45,6 +44,11 @@ class Site:
     stage: Stage
     loop: Loop | None
     aligned: tuple[tuple[Axis, Axis], ...] = ()
+
+    @property
+    def plain(self) -> Site:
+        """The same place, whatever goes along with what."""
+        return Site(self.stage, self.loop)
 
 
 class Place(Enum):
@@ -192,7 +196,3 @@ class Places:
                 at = around.index(stage)
                 return held[place - 1], around[at - 1] if at else None
         return None
-
-
-def data_reads(stage: Stage) -> list[Load]:
-    return [load for load in stage.reads() if load.data]
