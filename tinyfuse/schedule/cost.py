@@ -27,10 +27,10 @@ def predicted_seconds(kernel: Kernel, machine: Machine, threads: int = 1) -> flo
 
     threads: how many there are; those that find no work take no part.
     """
-    return seconds(kernel.cost, machine, _sharing(kernel, machine, threads))
+    return seconds(kernel.cost, machine, sharing(kernel, machine, threads))
 
 
-def _sharing(kernel: Kernel, machine: Machine, threads: int) -> int:
+def sharing(kernel: Kernel, machine: Machine, threads: int) -> int:
     """How many threads take part in a kernel, of so many that there are."""
     return min(threads, _parts(kernel), machine.cores)
 
@@ -85,15 +85,16 @@ def bandwidth(machine: Machine, level: int, threads: int = 1) -> float:
 
 def operation_seconds(operation: Operation, machine: Machine) -> float:
     """How long one operation takes on one core, among many that do not wait for each other."""
+    itemsize = WIDE if operation.dtype.itemsize >= WIDE else ITEMSIZE
+    lanes = 1 if operation.vector else machine.vector_bytes // itemsize
+    return operation_cost(operation, machine) * lanes / rate(operation, machine)
+
+
+def rate(operation: Operation, machine: Machine) -> float:
+    """How many additions per second one core does in vectors, of the operation's dtype."""
     constants = machine.constants
-    wide = _is_wide(operation)
-    rate = constants.float64_rate if wide else constants.float32_rate
-    lanes = 1 if operation.vector else machine.vector_bytes // (WIDE if wide else ITEMSIZE)
-    return operation_cost(operation, machine) * lanes / rate
-
-
-def _is_wide(operation: Operation) -> bool:
-    return operation.dtype.itemsize >= WIDE
+    wide = operation.dtype.itemsize >= WIDE
+    return constants.float64_rate if wide else constants.float32_rate
 
 
 def operation_cost(operation: Operation, machine: Machine) -> float:
