@@ -111,3 +111,17 @@ def test_stencils_of_many_rows_have_the_same_bits(
         Variant("fused C", schedule_of, pieces=(1, 2, 3)),
     ]
     Ladder(variants, loops_of=lambda case: False).climb(cases).check()
+
+
+def ten_steps(u):
+    for _ in range(10):
+        u = np.pad(0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]), 1)
+    return u
+
+
+@pytest.mark.parametrize("cores", [1, 2, 64])
+def test_steps_of_a_stencil_are_one_kernel_on_any_number_of_cores(cores: int) -> None:
+    traced = tinyfuse.jit(ten_steps).trace(np.ones((1024, 1024), np.float32))
+    machine = replace(REFERENCE, cores=cores)
+    kernels = Lowered(traced, traced.options, machine).kernels
+    assert len(kernels) == (1 if cores < 64 else 10)  # there are no strips for all of these
