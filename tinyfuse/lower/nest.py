@@ -14,7 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from tinyfuse.loops.ir import Block, LoopKind, Statement
 from tinyfuse.lower.bounds import Range, Ranges, changes, excluded
 from tinyfuse.lower.coverage import Coverage
-from tinyfuse.lower.pieces import Piece, assembled, choices, numbered_steps, parts, run, steps
+from tinyfuse.lower.pieces import (
+    Piece,
+    around_steps,
+    assembled,
+    choices,
+    numbered_steps,
+    parts,
+    run,
+    steps,
+)
 from tinyfuse.lower.reads import Reads
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.storage import Names
@@ -161,8 +170,9 @@ class NestLowering(ABC):
         cuts = self._cuts(stage, loop, ranges)
         if loop.kind is LoopKind.PARALLEL:
             return numbered_steps(loop, start, range_.extent, cuts, self.names.fresh)
+        edges = around_steps(loop, start, cuts)
         return [
             piece
-            for low, high in parts(start, start + range_.extent, cuts)
+            for low, high in parts(start, start + range_.extent, edges)
             for piece in steps(loop, Range(affine(low), high - low), self.names.fresh)
         ]

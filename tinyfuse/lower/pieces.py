@@ -64,14 +64,21 @@ def steps(loop: Loop, range_: Range, fresh: Callable[[str], str]) -> list[Piece]
     return pieces
 
 
+def around_steps(loop: Loop, start: int, cuts: Sequence[int]) -> list[int]:
+    """Where steps begin and end inside of which there are cuts: few, however many cuts there are."""
+    places = [(cut - start) // loop.step for cut in cuts]
+    places += [-((start - cut) // loop.step) for cut in cuts]
+    return [start + loop.step * place for place in sorted(set(places))]
+
+
 def numbered_steps(
     loop: Loop, start: int, extent: int, cuts: Sequence[int], fresh: Callable[[str], str]
 ) -> list[Piece]:
     """Steps of several elements that threads share: those in which a test changes are pieces of
     their own. All are numbered from 0."""
     count, tail = divmod(extent, loop.step)
-    changed = {(cut - start) // loop.step for cut in cuts if start < cut < start + extent}
-    inside = [edge for number in changed for edge in (number, number + 1)]
+    edges = around_steps(loop, start, [cut for cut in cuts if start < cut < start + extent])
+    inside = [(edge - start) // loop.step for edge in edges]
     name = fresh(f"{loop.axis.name}_outer") if count > 1 else ""
     pieces = []
     for low, high in parts(0, count, inside):
