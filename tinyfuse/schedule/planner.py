@@ -23,7 +23,7 @@ from tinyfuse.stage.ir import Order, Stage, Stages
 
 # Operations of inlined stages that one stage may take in: the C compiler's time grows faster than
 # the length of a loop's body.
-OPERATION_BUDGET = 200
+OPERATION_BUDGET = 700
 # Operations that may move behind a test that runs, where nothing can be named and reused.
 GUARDED_BUDGET = 16
 # What computing an element again may cost, in additions, before storing the result is better.
