@@ -389,3 +389,16 @@ def test_tiles_keep_the_bits() -> None:
     )
     schedule = schedule.compute_at(matmul, out, Loop(j, 3))
     assert_same_bits(lower(schedule, REFERENCE), stages)
+
+
+def across_and_along(build: GraphBuilder) -> Graph:
+    x = build.input("x", 5, 5)
+    square = build.op("multiply", x, x, name="square")
+    return build.graph(build.op("subtract", square, build.transpose(square, 1, 0)))
+
+
+def test_one_row_and_all_rows_are_all_rows() -> None:
+    stages = stages_of(across_and_along)
+    square, out = named(stages, "square"), named(stages, "out")
+    schedule = Schedule(stages).compute_at(square, out, out.axes[0])
+    assert_same_bits(lower(schedule, REFERENCE), stages)

@@ -180,8 +180,9 @@ def _covering(stage: Stage, demands: list[list[Range]], clip: bool = True) -> Ra
 
 
 def _hull(stage: Stage, axis: Axis, first: Range, *others: Range) -> Range:
-    if axis is stage.row_axis:
-        return whole(axis)
+    everything = whole(axis)
+    if axis is stage.row_axis or everything in (first, *others):
+        return everything
     for other in others:
         first = first.hull(other)
     return first
