@@ -92,6 +92,15 @@ class Regions:
                 )
         return dict(reversed(found.items()))
 
+    def of_source(self, stage: Stage, source: Stage, ranges: Ranges) -> list[Range] | None:
+        """What a stage reads of one source, an input perhaps, for each axis; None where data
+        decides that, or nothing is read."""
+        found = [load for load in self.reads[stage].loads if load.source is source]
+        if not found or not source.axes or any(load.data for load in found):
+            return None
+        region = _covering(source, [_image(load, ranges) for load in found])
+        return [region[axis] for axis in source.axes]
+
     def is_kept(self, stage: Stage, site: Site) -> bool:
         """Whether a stage is computed in the steps of this very loop, and kept around it."""
         at, kept = self.places.plans[stage].compute_at, self.places.storage(stage)
