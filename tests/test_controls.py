@@ -210,6 +210,13 @@ def computed_with_what_is_inlined(schedule: Schedule) -> Schedule:
     return schedule.store(t).store(out).compute_with(out, t, t.axes[0])
 
 
+def shifted(choices: Choices, schedule: Schedule) -> Schedule:
+    """A last step of any loop begins earlier."""
+    stage = choices.choose(schedule.stages.stages)
+    loop = choices.choose(schedule[stage].loops)
+    return schedule.split(stage, loop, loop.step * (2 + choices.below(3)), tail="shift")
+
+
 def folded(choices: Choices, schedule: Schedule) -> Schedule:
     """Any stage, wherever it is kept."""
     stage = choices.choose([stage for stage in schedule.stages.stages if stage.axes])
@@ -235,6 +242,7 @@ CONTROLS = {
     "inner threads": Control([chain], [schedules._compute_at, schedules._parallel]),
     "rounds": Control([lanes], [schedules._compute_at, schedules._compute_further_in]),
     "storage": Control([chain, blur], [schedules._compute_at, schedules._store_at]),
+    "shifts": Control([product, two_axes], [shifted]),
     "rings": Control([stencils, gathered], [folded]),
     "streams": Control(
         [running, rows], [schedules._stream_store, schedules._split, schedules._reorder]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from tests.graphs import GraphBuilder
 from tests.test_lower import assert_same_bits, column_sum, long_sum, product, softmax, stages_of
 from tinyfuse.errors import ScheduleError
-from tinyfuse.graph.ir import Graph
+from tinyfuse.graph.ir import Graph, Literal
 from tinyfuse.loops.ir import For, LoopKind, walk_statements
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.lower.lower import lower
@@ -427,3 +428,39 @@ def test_tiles_keep_the_bits() -> None:
     )
     inside = schedule.inline(named(stages, "add")).compute_at(matmul, out, Loop(j, 3))
     assert_same_bits(lower(inside, REFERENCE), stages)
+
+
+def across_and_along(build: GraphBuilder) -> Graph:
+    x = build.input("x", 5, 5)
+    square = build.op("multiply", x, x, name="square")
+    return build.graph(build.op("subtract", square, build.transpose(square, 1, 0)))
+
+
+def test_one_row_and_all_rows_are_all_rows() -> None:
+    stages = stages_of(across_and_along)
+    square, out = named(stages, "square"), named(stages, "out")
+    schedule = Schedule(stages).compute_at(square, out, out.axes[0])
+    assert_same_bits(lower(schedule, REFERENCE), stages)
+
+
+def framed_stencil(build: GraphBuilder) -> Graph:
+    """Rows that are framed, so that the first steps of a ring meet an edge of what they need."""
+    x = build.input("x", 30, 3)
+    rows = build.op("multiply", x, x, name="rows")
+    framed = build.pad(rows, Literal(np.float32(0)), (2, 0), (0, 0))
+    near = [build.slice(framed, (slice(at, at + 29), slice(None))) for at in (0, 2)]
+    low = build.slice(rows, (slice(1, 30), slice(None)))
+    return build.graph(build.op("multiply", build.op("subtract", *near), low))
+
+
+def test_rings_meet_edges_before_all_of_them_move() -> None:
+    stages = stages_of(framed_stencil)
+    rows, out, framed = (named(stages, name) for name in ("rows", "out", "pad"))
+    schedule = Schedule(stages)
+    for stage in stages.stages:
+        if stage not in (rows, out, framed):
+            schedule = schedule.inline(stage)
+    for stage in (framed, rows):
+        schedule = schedule.compute_at(stage, out, out.axes[0], store_at=(out, None))
+        schedule = schedule.fold(stage, stage.axes[0], 8)
+    assert_same_bits(lower(schedule, REFERENCE), stages)

@@ -22,6 +22,7 @@ from tinyfuse.loops.ir import (
     Kernel,
     LoopKind,
     Loops,
+    Prefetch,
     Row,
     Scope,
     Statement,
@@ -73,6 +74,7 @@ class _Lowering(RowLowering):
         self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
         self.names = Names(self.reserved)
         self.loop_stack: list[Axis] = []
+        self.counters: dict[tuple[Stage, Loop], Axis | None] = {}
         self.own_buffers: dict[str, Buffer] = {}
 
     def program(self) -> Loops:
@@ -370,6 +372,19 @@ class _Lowering(RowLowering):
         return statements
 
     # --- stages computed inside a loop of another -------------------------------------------------
+
+    def _prefetched(self, stage: Stage, loop: Loop, ranges: Ranges) -> list[Statement]:
+        plan = self.schedule[stage].prefetch
+        if plan is None or plan.at != loop or plan.ahead.loop is None:
+            return []
+        counter = self.counters.get((plan.ahead.stage, plan.ahead.loop))
+        read = self.regions.of_source(stage, plan.source, ranges)
+        if counter is None or read is None or any(range_.extent > 1 for range_ in read[:-1]):
+            return []  # one step alone, or rows apart from each other
+        later = {counter: counter + plan.distance}
+        places = [range_.base.substitute(later) for range_ in read]
+        storage = self.storage[plan.source]
+        return [Prefetch(Row(storage.buffer, storage.position(places)), read[-1].extent)]
 
     def _attached(
         self, site: Site, kept: Mapping[Stage, Ranges], computed: Mapping[Stage, Ranges]

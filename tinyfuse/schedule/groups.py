@@ -23,7 +23,7 @@ from tinyfuse.stage.ir import Order, Stage, Stages
 # Bytes of all that a group keeps for one place of its frame: less than the second cache.
 FRAME_BYTES = 1 << 17
 # Operations and stored stages of one group: the C compiler's time grows faster than a function.
-GROUP_OPERATIONS = 400
+GROUP_OPERATIONS = 1000
 GROUP_UNITS = 24
 # Places of the frame for each core, so that threads have something to share.
 PLACES_PER_CORE = 2

@@ -325,6 +325,26 @@ def _check_streams(places: Places, directive: str) -> None:
             raise ScheduleError(f"{directive}: {stage.name} cannot be streamed: {reason}")
 
 
+def _check_prefetches(places: Places, directive: str) -> None:
+    """What is prefetched is in memory, and the loops that say when are there."""
+    for stage, plan in places.plans.items():
+        found = plan.prefetch
+        if found is None:
+            continue
+        at = f"{_of(directive, stage)}: {found.source.name} cannot be prefetched"
+        if found.at not in plan.loops or found.distance < 1:
+            raise ScheduleError(f"{at}: there is no such loop, or distance")
+        host, loop = found.ahead.stage, found.ahead.loop
+        around = places.chain(stage)
+        if host not in around or loop is None or loop not in places.plans[host].loops:
+            raise ScheduleError(f"{at}: {host.name} has no such loop around it")
+        if host is stage and plan.loops.index(loop) > plan.loops.index(found.at):
+            raise ScheduleError(f"{at}: the loop that is ahead lies inside")
+        own = places.plans.get(found.source)
+        if own is not None and (own.inlined or places.storage(found.source) is not None):
+            raise ScheduleError(f"{at}: it is not in the memory of the program")
+
+
 def _check_rings(places: Places, directive: str) -> None:
     """A ring is read only while its loop runs."""
     for stage, plan in places.plans.items():
@@ -399,6 +419,7 @@ CHECKS: dict[str, Check] = {
     "alignment": _check_alignment,
     "storage": _check_storage,
     "rings": _check_rings,
+    "prefetches": _check_prefetches,
     "streams": _check_streams,
     "order": _check_order,
 }

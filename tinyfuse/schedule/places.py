@@ -51,6 +51,17 @@ class Site:
         return Site(self.stage, self.loop)
 
 
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """In each step of a stage's loop `at`, what the stage reads of `source` there is asked for as
+    it will be read so many steps of a loop around later."""
+
+    source: Stage
+    at: Loop
+    ahead: Site
+    distance: int
+
+
 class Place(Enum):
     """A place that is inside no stage."""
 
@@ -61,7 +72,8 @@ class Place(Enum):
 class StagePlan:
     """loops: outermost first. compute_at: None for the root, a kernel of its own. store_at: where
     its memory is, around where it is computed; None for the same place. streamed: whether rows of
-    it are stored past the caches. ring: an axis along which only so many positions are kept."""
+    it are stored past the caches. ring: an axis along which only so many positions are kept.
+    prefetch: what is asked for ahead of its use."""
 
     loops: tuple[Loop, ...]
     inlined: bool = False
@@ -69,6 +81,7 @@ class StagePlan:
     store_at: Site | Place | None = None
     streamed: bool = False
     ring: tuple[Axis, int] | None = None
+    prefetch: Prefetch | None = None
 
 
 class Places:

@@ -12,6 +12,7 @@ from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.groups import Group, Grouping, Read
 from tinyfuse.schedule.legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
+from tinyfuse.schedule.prefetching import prefetch_rows
 from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.schedule.stencils import Chain, Stencils
@@ -22,7 +23,7 @@ from tinyfuse.stage.ir import Order, Stage, Stages
 
 # Operations of inlined stages that one stage may take in: the C compiler's time grows faster than
 # the length of a loop's body.
-OPERATION_BUDGET = 200
+OPERATION_BUDGET = 700
 # Operations that may move behind a test that runs, where nothing can be named and reused.
 GUARDED_BUDGET = 16
 # What computing an element again may cost, in additions, before storing the result is better.
@@ -50,6 +51,8 @@ def default_schedule(
     if fuse:
         planner.group(stages, decisions)
     schedule = Schedule(stages, plans(stages, planner.inlined, planner.seats, machine))
+    if fuse:
+        schedule = prefetch_rows(schedule, machine)
     schedule = stream_large_results(schedule, machine)
     return schedule, tuple(decisions[stage] for stage in stages.stages)
 
