@@ -223,6 +223,15 @@ def folded(choices: Choices, schedule: Schedule) -> Schedule:
     return schedule.fold(stage, choices.choose(stage.axes), 1 << choices.below(3))
 
 
+def miscounted(choices: Choices, schedule: Schedule) -> Schedule:
+    """Without one of the loops of a stage, or with one that is there already."""
+    stage = choices.choose([stage for stage in schedule.stages.stages if stage.axes])
+    loops = schedule[stage].loops
+    at = choices.below(len(loops))
+    other = choices.choose(((), (choices.choose(loops),)))
+    return schedule._with_loops(stage, (*loops[:at], *other, *loops[at + 1 :]), "reorder")
+
+
 def kept_rows(schedule: Schedule) -> Schedule:
     """Rows of y are computed as the rows of z are, and kept around them."""
     y, out = schedule.stage("y"), schedule.stage("z")
@@ -232,6 +241,7 @@ def kept_rows(schedule: Schedule) -> Schedule:
 
 # Which schedules show that a check is needed, by its name in the table.
 CONTROLS = {
+    "axes": Control([chain, two_axes], [miscounted]),
     "summation": Control([two_axes, product], [schedules._split, schedules._reorder]),
     "parallel": Control([running, product], [schedules._parallel, schedules._reorder]),
     "scans": Control([running], [schedules._parallel, schedules._reorder]),
@@ -253,6 +263,7 @@ CONTROLS = {
 PROMISES = {
     "alignment": "axes that go along have one extent: lowering computes all of others, or refuses",
     "parts": "a loop outside of the loop that it is a part of has a single step",
+    "prefetches": "asking for memory changes nothing that is computed",
     "vectors": "loops are marked as fit for vectors: the C is the same",
     "unrolled": "the text of a kernel has a bound",
 }
