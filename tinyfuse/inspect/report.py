@@ -38,6 +38,7 @@ class Report:
 
     @property
     def kernels(self) -> tuple[KernelFacts, ...]:
+        """For each kernel, in the order they run, what the report says of it."""
         return self.facts.kernels
 
     def __str__(self) -> str:

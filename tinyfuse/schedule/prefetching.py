@@ -53,15 +53,8 @@ def _large(schedule: Schedule, root: Stage, machine: Machine) -> list[Stage]:
 
 def _sources(schedule: Schedule, stage: Stage) -> dict[Stage, None]:
     """What a stage reads at indices, inlined stages seen through."""
-    found: dict[Stage, None] = {}
-    pending = [stage]
-    while pending:
-        for load in pending.pop().reads():
-            if not load.data and load.source not in found:
-                found[load.source] = None
-                if not load.source.is_input and schedule[load.source].inlined:
-                    pending.append(load.source)
-    return found
+    loads = schedule.places.loads(stage)
+    return dict.fromkeys(load.source for load in loads if not load.data)
 
 
 def _reads(schedule: Schedule, stage: Stage, source: Stage) -> bool:
