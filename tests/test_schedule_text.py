@@ -198,6 +198,8 @@ def test_the_function_may_have_another_name() -> None:
         ("  out: root", "  out: inline", "inline(out): "),
         ("i by 2 < 5, i < 5", "i < 5, i by 2 < 5", "load(text): out: the inner part of i would "),
         ("add: inline", "add: compute_at(matmul); i < 5, j < 4", "load(text): "),
+        ("  out: root", "  out: root; store_at(matmul)",
+         "store_at(out): it is not computed inside another stage"),
         ("i by 2 < 5, i < 5", "i by 2 < 5",
          "load(text): out would have 0 loops over i in steps of 1, not one"),
         ("i < 5, j < 4, k", "i < 5, i < 5, j < 4, k",

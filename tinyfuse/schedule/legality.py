@@ -300,6 +300,9 @@ def _check_alignment(places: Places, directive: str) -> None:
 
 def _check_storage(places: Places, directive: str) -> None:
     """What is read is still stored."""
+    for stage, plan in places.plans.items():
+        if plan.store_at is not None and plan.compute_at is None:
+            raise ScheduleError(f"store_at({stage.name}): it is not computed inside another stage")
     for stage, site in _sites(places):
         storage = places.storage(stage)
         if storage is None:

@@ -153,13 +153,6 @@ class Schedule:
         place: Site | Place = Place.ROOT
         if consumer is not None:
             place = self._site(consumer, loop)
-        if self._plan(stage).compute_at is None:
-            raise refused(
-                self,
-                "store_at",
-                stage,
-                f"store_at({stage.name}): it is not computed inside another stage",
-            )
         return self._with(stage, replace(self._plan(stage), store_at=place), "store_at")
 
     def fold(self, stage: Stage, axis: Axis, length: int) -> Schedule:
