@@ -217,6 +217,14 @@ def shifted(choices: Choices, schedule: Schedule) -> Schedule:
     return schedule.split(stage, loop, loop.step * (2 + choices.below(3)), tail="shift")
 
 
+def prefetched(choices: Choices, schedule: Schedule) -> Schedule:
+    """What another stage reads, wherever it is kept."""
+    stage = choices.choose(schedule.stages.stages)
+    source = choices.choose([load.source for load in stage.reads()])
+    loops = schedule[stage].loops
+    return schedule.prefetch(stage, source, loops[-1], (stage, loops[0]))
+
+
 def folded(choices: Choices, schedule: Schedule) -> Schedule:
     """Any stage, wherever it is kept."""
     stage = choices.choose([stage for stage in schedule.stages.stages if stage.axes])
@@ -243,6 +251,7 @@ CONTROLS = {
     "rounds": Control([lanes], [schedules._compute_at, schedules._compute_further_in]),
     "storage": Control([chain, blur], [schedules._compute_at, schedules._store_at]),
     "shifts": Control([product, two_axes], [shifted]),
+    "prefetches": Control([chain], [prefetched, schedules._inline, schedules._compute_at]),
     "rings": Control([stencils, gathered], [folded]),
     "streams": Control(
         [running, rows], [schedules._stream_store, schedules._split, schedules._reorder]
