@@ -15,6 +15,7 @@ from tinyfuse.loops.ir import For, LoopKind, walk_statements
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
+from tinyfuse.records import replace
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
@@ -243,6 +244,41 @@ def test_inlining_a_stage_that_holds_another_is_refused() -> None:
     message = r"inline\(b\): a is computed at b, which has no loops any more"
     with pytest.raises(ScheduleError, match=message):
         schedule.inline(second)
+
+
+def test_each_axis_has_its_loops_once() -> None:
+    stages = stages_of(product)
+    out = named(stages, "out")
+    (i, j), schedule = out.axes, Schedule(stages)
+    with pytest.raises(ScheduleError, match=r"reorder\(out, j, i, j\): a loop is named twice"):
+        schedule.reorder(out, j, i, j)
+    cases = [
+        ((Loop(i),), "0 loops over j in steps of 1, not one"),
+        ((Loop(i, 2), Loop(j)), "0 loops over i in steps of 1, not one"),
+        ((Loop(i), Loop(i), Loop(j)), "2 loops over i in steps of 1, not one"),
+        (
+            (Loop(i), Loop(j), Loop(stages.stages[0].axes[0])),
+            "1 loops over i in steps of 1, not none: it is no axis of it",
+        ),
+    ]
+    for loops, message in cases:
+        plans = {stage: schedule[stage] for stage in stages.stages}
+        plans[out] = replace(plans[out], loops=loops)
+        with pytest.raises(ScheduleError, match=f"Schedule: out would have {message}"):
+            Schedule(stages, plans)
+
+
+def test_each_stage_has_a_plan() -> None:
+    with pytest.raises(ScheduleError, match="Schedule: there is no plan for matmul, add, out"):
+        Schedule(stages_of(product), {})
+
+
+def test_axes_are_objects() -> None:
+    stages = stages_of(product)
+    with pytest.raises(ScheduleError, match=r"'i' is no loop: write out.axis\('i'\)"):
+        Schedule(stages).parallel(named(stages, "out"), "i")  # type: ignore[arg-type]
+    with pytest.raises(ScheduleError, match="3 is no loop: write an axis or a Loop"):
+        Schedule(stages).parallel(named(stages, "out"), 3)  # type: ignore[arg-type]
 
 
 def test_decisions_say_what_happened_and_why() -> None:

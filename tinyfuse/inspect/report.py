@@ -80,7 +80,7 @@ def explain(
         args, kwargs: arguments of the function; ShapeDtypeStructs may stand for arrays.
 
     Raises:
-        TypeError: arguments were given to what has them already.
+        TypeError: function cannot be called, or has its arguments already and was given others.
         What `trace` and `lower` raise.
     """
     return Report(lowered_of(function, args, kwargs))
@@ -92,8 +92,16 @@ def lowered_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         if args or kwargs:
             raise TypeError(f"{function!r} has its arguments already: explain takes no others")
         return _STEPS[type(function)](function)
-    jitted = function if isinstance(function, JittedFunction | BoundFunction) else jit(function)
-    return jitted.lower(*args, **kwargs)
+    return jitted_of(function, "explain").lower(*args, **kwargs)
+
+
+def jitted_of(function: Any, asked_by: str) -> JittedFunction | BoundFunction:
+    """The function, jitted if it is not yet. Raises TypeError where it cannot be called."""
+    if isinstance(function, JittedFunction | BoundFunction):
+        return function
+    if not callable(function):
+        raise TypeError(f"{asked_by} takes a function, not {function!r:.60}")
+    return jit(function)
 
 
 _STEPS: dict[type, Callable[[Any], Lowered]] = {

@@ -166,7 +166,8 @@ class NestLowering(ABC):
             return steps(loop, range_, self.names.fresh)
         start = range_.base.constant
         cuts = self._cuts(stage, loop, ranges)
-        if loop.kind is LoopKind.PARALLEL:
+        filled = stage in self.regions.places.attached and loop.kind is not LoopKind.UNROLL
+        if filled or loop.kind is LoopKind.PARALLEL:
             return numbered_steps(loop, start, range_.extent, cuts, self.names.fresh)
         return [
             piece

@@ -9,7 +9,6 @@ from functools import cached_property
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.records import dataclass
-from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -45,6 +44,11 @@ class Site:
     stage: Stage
     loop: Loop | None
     aligned: tuple[tuple[Axis, Axis], ...] = ()
+
+    @property
+    def plain(self) -> Site:
+        """The same place, whatever goes along with what."""
+        return Site(self.stage, self.loop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +128,7 @@ class Places:
     def kernels(self) -> dict[Stage, int]:
         """The stages at the root in the order they run: as early in the program as what they read
         allows. Those that wait for one another in a circle are left out."""
-        waits: dict[Stage, set[Stage]] = {
-            stage: set()
-            for stage, plan in self.plans.items()
-            if not plan.inlined and plan.compute_at is None
-        }
-        for reader, sources in self.sources.items():
-            if not self.plans[reader].inlined:
-                root = self.chain(reader)[-1]
-                read = {self.chain(source)[-1] for source in sources}
-                waits.setdefault(root, set()).update(read - {root})
+        waits = self._waits()
         followers: dict[Stage, list[Stage]] = {}
         for stage, needed in waits.items():
             for other in needed:
@@ -149,6 +144,20 @@ class Places:
                 if not waits[follower]:
                     heapq.heappush(ready, self.order[follower])
         return found
+
+    def _waits(self) -> dict[Stage, set[Stage]]:
+        """For each stage at the root those at the root that have to be computed before it."""
+        waits: dict[Stage, set[Stage]] = {
+            stage: set()
+            for stage, plan in self.plans.items()
+            if not plan.inlined and plan.compute_at is None
+        }
+        for reader, sources in self.sources.items():
+            if not self.plans[reader].inlined:
+                root = self.chain(reader)[-1]
+                read = {self.chain(source)[-1] for source in sources}
+                waits.setdefault(root, set()).update(read - {root})
+        return waits
 
     def storage(self, stage: Stage) -> Site | None:
         """Inside which loop a stage's memory lives; None for the memory of the program."""
@@ -205,7 +214,3 @@ class Places:
                 at = around.index(stage)
                 return held[place - 1], around[at - 1] if at else None
         return None
-
-
-def data_reads(stage: Stage) -> list[Load]:
-    return [load for load in stage.reads() if load.data]

@@ -20,7 +20,7 @@ from tinyfuse.schedule.legality import check
 from tinyfuse.schedule.loop_nest import loop_nest_text
 from tinyfuse.schedule.places import Loop, Place, Places, Prefetch, Site, StagePlan
 from tinyfuse.schedule.refusal import refused
-from tinyfuse.schedule.text import read_plans, schedule_text
+from tinyfuse.schedule.text import loop_name, read_plans, schedule_text
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -50,6 +50,9 @@ class Schedule:
         self._plans = plans if plans is not None else {s: _root_plan(s) for s in stages.stages}
         self._places = Places(stages, self._plans)
         if plans is not None:
+            missing = [stage.name for stage in stages.stages if stage not in plans]
+            if missing:
+                raise ScheduleError(f"{directive}: there is no plan for {', '.join(missing)}")
             check(self._places, directive)
 
     def __getitem__(self, stage: Stage) -> StagePlan:
@@ -199,6 +202,9 @@ class Schedule:
     def reorder(self, stage: Stage, *order: Axis | Loop) -> Schedule:
         """Put the loops named into this order; loops not named keep their places."""
         chosen = [self.find(stage, loop) for loop in order]
+        if len(set(chosen)) < len(chosen):
+            attempt = f"reorder({', '.join([stage.name, *map(loop_name, chosen)])})"
+            raise refused(self, "reorder", stage, f"{attempt}: a loop is named twice")
         loops = list(self[stage].loops)
         places = sorted(loops.index(loop) for loop in chosen)
         for place, loop in zip(places, chosen, strict=True):
@@ -258,6 +264,9 @@ class Schedule:
 
     def find(self, stage: Stage, loop: Axis | Loop) -> Loop:
         """The stage's loop of this axis and step; an axis stands for its innermost loop."""
+        if not isinstance(loop, Axis | Loop):
+            hint = f"{stage.name}.axis({loop!r})" if isinstance(loop, str) else "an axis or a Loop"
+            raise ScheduleError(f"{loop!r} is no loop: write {hint}")
         for known in reversed(self._plan(stage).loops):
             if known.axis is loop if isinstance(loop, Axis) else known.same(loop):
                 return known

@@ -7,9 +7,8 @@ the caches.
 
 from __future__ import annotations
 
-import math
-
 from tinyfuse.machine import MIB, Machine
+from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.streamable import obstacle
 from tinyfuse.stage.ir import Stage
@@ -28,10 +27,10 @@ def stream_large_results(schedule: Schedule, machine: Machine) -> Schedule:
 
 
 def _is_too_large(stage: Stage, schedule: Schedule, machine: Machine) -> bool:
-    cache = min(machine.l3, SHARE_OF_CACHE)
-    if 2 * _bytes(stage) < cache or schedule.readers(stage) or obstacle(stage, schedule.places):
+    cache, size = min(machine.l3, SHARE_OF_CACHE), stage_bytes(stage)
+    if 2 * size < cache or schedule.readers(stage) or obstacle(stage, schedule.places):
         return False
-    return _bytes(stage) + sum(map(_bytes, _sources(stage, schedule))) > cache
+    return size + sum(map(stage_bytes, _sources(stage, schedule))) > cache
 
 
 def _sources(stage: Stage, schedule: Schedule) -> list[Stage]:
@@ -45,7 +44,3 @@ def _sources(stage: Stage, schedule: Schedule) -> list[Stage]:
                 if not source.is_input and schedule[source].inlined:
                     pending.append(source)
     return [s for s in found if s.is_input or not schedule[s].inlined]
-
-
-def _bytes(stage: Stage) -> int:
-    return math.prod(stage.shape) * stage.dtype.itemsize

@@ -14,7 +14,7 @@ one first.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyfuse.errors import ScheduleError
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tinyfuse.schedule.schedule import Schedule
 
 Arguments = tuple[str, ...]
-Plans = Mapping[Stage, StagePlan]
 
 
 def schedule_text(schedule: Schedule, whole: bool = False) -> str:
@@ -345,7 +344,7 @@ def _differences(lines: Sequence[_Line], stages: Sequence[Stage]) -> Iterator[st
 
 
 def _axis_differences(stage: Stage, loops: tuple[_LoopText, ...] | None) -> Iterator[str]:
-    """What is another one in the axes of a stage, of which each has one loop in steps of 1."""
+    """What is another one in the axes of a stage."""
     if loops is None:
         return
     program = {axis.name: _axis_text(axis, axis in stage.reduce_axes) for axis in _axes(stage)}
@@ -354,14 +353,6 @@ def _axis_differences(stage: Stage, loops: tuple[_LoopText, ...] | None) -> Iter
         if said.get(name) != program.get(name):
             theirs, ours = said.get(name, "no such axis"), program.get(name, "no such axis")
             yield f"{stage.name}: it has {theirs}, the program has {ours}"
-    steps = [(loop.axis, loop.step) for loop in loops]
-    for name in said:
-        if name in program and steps.count((name, 1)) != 1:
-            count = steps.count((name, 1))
-            yield f"{stage.name}: it has {count} loops over {name} in steps of 1, not one"
-    for name, step in dict.fromkeys(steps):
-        if step > 1 and steps.count((name, step)) > 1:
-            yield f"{stage.name}: it has several loops over {name} in steps of {step}"
 
 
 def _axis_text(axis: Axis, reduced: bool) -> str:
