@@ -24,6 +24,7 @@ from tinyfuse.lower import coverage
 from tinyfuse.lower.lower import lower
 from tinyfuse.lower.regions import Regions
 from tinyfuse.machine import REFERENCE
+from tinyfuse.records import replace
 from tinyfuse.schedule.legality import CHECKS
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
@@ -217,6 +218,15 @@ def shifted(choices: Choices, schedule: Schedule) -> Schedule:
     return schedule.split(stage, loop, loop.step * (2 + choices.below(3)), tail="shift")
 
 
+def without_a_loop(choices: Choices, schedule: Schedule) -> Schedule:
+    """What no directive does."""
+    stage = choices.choose(schedule.stages.stages)
+    left_out = choices.choose(schedule[stage].loops)
+    loops = tuple(loop for loop in schedule[stage].loops if loop is not left_out)
+    plan = replace(schedule[stage], loops=loops)
+    return Schedule(schedule.stages, {**schedule.places.plans, stage: plan}, "without_a_loop")
+
+
 def prefetched(choices: Choices, schedule: Schedule) -> Schedule:
     """What another stage reads, wherever it is kept."""
     stage = choices.choose(schedule.stages.stages)
@@ -240,6 +250,7 @@ def kept_rows(schedule: Schedule) -> Schedule:
 
 # Which schedules show that a check is needed, by its name in the table.
 CONTROLS = {
+    "axes": Control([two_axes, product], [without_a_loop]),
     "summation": Control([two_axes, product], [schedules._split, schedules._reorder]),
     "parallel": Control([running, product], [schedules._parallel, schedules._reorder]),
     "scans": Control([running], [schedules._parallel, schedules._reorder]),
