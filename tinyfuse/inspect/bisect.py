@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tinyfuse.api import jitted
 from tinyfuse.compilation import Lowered
 from tinyfuse.inspect.measure import given, kept
-from tinyfuse.inspect.report import jitted_of
 from tinyfuse.inspect.writing import plural
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.decisions import Decision
@@ -90,7 +90,7 @@ def bisect(function: Callable[..., Any], args: Any, check: Check) -> Bisection:
         What the function's `lower` and `compile`, a call and the check raise.
     """
     values = args if isinstance(args, tuple) else (args,)
-    return _Search(jitted_of(function, "bisect").lower(*values), values, check).result()
+    return _Search(jitted(function, "bisect").lower(*values), values, check).result()
 
 
 class _Search:

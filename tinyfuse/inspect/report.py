@@ -7,15 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tinyfuse.api import jit
-from tinyfuse.bound import BoundFunction
+from tinyfuse.api import jitted
 from tinyfuse.compilation import Compiled, Lowered, Traced
 from tinyfuse.inspect.facts import Facts, KernelFacts, Totals, facts_of
 from tinyfuse.inspect.page import page
 from tinyfuse.inspect.report_page import report_fragment
 from tinyfuse.inspect.report_text import report_text
 from tinyfuse.inspect.writing import plural
-from tinyfuse.jitted import JittedFunction
 
 
 class Report:
@@ -40,6 +38,7 @@ class Report:
 
     @property
     def kernels(self) -> tuple[KernelFacts, ...]:
+        """For each kernel, in the order they run, what the report says of it."""
         return self.facts.kernels
 
     def __str__(self) -> str:
@@ -92,16 +91,7 @@ def lowered_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         if args or kwargs:
             raise TypeError(f"{function!r} has its arguments already: explain takes no others")
         return _STEPS[type(function)](function)
-    return jitted_of(function, "explain").lower(*args, **kwargs)
-
-
-def jitted_of(function: Any, asked_by: str) -> JittedFunction | BoundFunction:
-    """The function, jitted if it is not yet. Raises TypeError where it cannot be called."""
-    if isinstance(function, JittedFunction | BoundFunction):
-        return function
-    if not callable(function):
-        raise TypeError(f"{asked_by} takes a function, not {function!r:.60}")
-    return jit(function)
+    return jitted(function, "explain").lower(*args, **kwargs)
 
 
 _STEPS: dict[type, Callable[[Any], Lowered]] = {

@@ -69,10 +69,6 @@ class Group:
     def leader(self) -> Unit:
         return self.units[-1]
 
-    @property
-    def frame(self) -> tuple[int, ...]:
-        return tuple(axis.extent for axis in self.leader.outer[: self.depth])
-
 
 class Grouping:
     """Forms the groups of a program whose inlined stages are known.

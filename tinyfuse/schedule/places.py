@@ -9,6 +9,7 @@ from functools import cached_property
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.records import dataclass
+from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -158,6 +159,19 @@ class Places:
                 read = {self.chain(source)[-1] for source in sources}
                 waits.setdefault(root, set()).update(read - {root})
         return waits
+
+    def loads(self, stage: Stage) -> list[Load]:
+        """What a stage loads: itself, and through what is inlined into it; loads of that too."""
+        found: list[Load] = []
+        seen, pending = {stage}, [stage]
+        while pending:
+            for load in pending.pop().reads():
+                found.append(load)
+                plan = self.plans.get(load.source)
+                if plan and plan.inlined and load.source not in seen:
+                    seen.add(load.source)
+                    pending.append(load.source)
+        return found
 
     def storage(self, stage: Stage) -> Site | None:
         """Inside which loop a stage's memory lives; None for the memory of the program."""

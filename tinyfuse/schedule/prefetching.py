@@ -11,6 +11,7 @@ import math
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
+from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.places import Loop, Site
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import point_cost
@@ -44,7 +45,7 @@ def _large(schedule: Schedule, root: Stage, machine: Machine) -> list[Stage]:
     return [
         source
         for source in read
-        if _bytes(source) > 2 * machine.l2
+        if stage_bytes(source) > 2 * machine.l2
         and len(source.axes) > 1
         and _is_at_root(schedule, source)
     ]
@@ -52,15 +53,8 @@ def _large(schedule: Schedule, root: Stage, machine: Machine) -> list[Stage]:
 
 def _sources(schedule: Schedule, stage: Stage) -> dict[Stage, None]:
     """What a stage reads at indices, inlined stages seen through."""
-    found: dict[Stage, None] = {}
-    pending = [stage]
-    while pending:
-        for load in pending.pop().reads():
-            if not load.data and load.source not in found:
-                found[load.source] = None
-                if not load.source.is_input and schedule[load.source].inlined:
-                    pending.append(load.source)
-    return found
+    loads = schedule.places.loads(stage)
+    return dict.fromkeys(load.source for load in loads if not load.data)
 
 
 def _reads(schedule: Schedule, stage: Stage, source: Stage) -> bool:
@@ -109,7 +103,3 @@ def _cost(schedule: Schedule, stage: Stage) -> int:
     """What an element takes in additions, inlined stages included."""
     inlined = [s for s in _sources(schedule, stage) if not s.is_input and schedule[s].inlined]
     return sum(point_cost(each.body) for each in (stage, *inlined) if each.body is not None)
-
-
-def _bytes(stage: Stage) -> int:
-    return math.prod(stage.shape) * stage.dtype.itemsize

@@ -31,7 +31,11 @@ MAX_PIECES = 8
 
 
 class Schedule:
-    """How the stages of a program run. Immutable, hashable; equal when every stage's plan is."""
+    """How the stages of a program run. Immutable, hashable; equal when every stage's plan is.
+
+    Directives return another schedule. They raise ScheduleError where that would change what the
+    program means, and where a stage or a loop is not there; the message says what is legal.
+    """
 
     __slots__ = ("_places", "_plans", "stages")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tinyfuse.machine import MIB, Machine
 from tinyfuse.schedule.cost import stage_bytes
+from tinyfuse.schedule.places import Places
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.streamable import obstacle
 from tinyfuse.stage.ir import Stage
@@ -30,17 +31,10 @@ def _is_too_large(stage: Stage, schedule: Schedule, machine: Machine) -> bool:
     cache, size = min(machine.l3, SHARE_OF_CACHE), stage_bytes(stage)
     if 2 * size < cache or schedule.readers(stage) or obstacle(stage, schedule.places):
         return False
-    return size + sum(map(stage_bytes, _sources(stage, schedule))) > cache
+    return size + sum(map(stage_bytes, _sources(stage, schedule.places))) > cache
 
 
-def _sources(stage: Stage, schedule: Schedule) -> list[Stage]:
+def _sources(stage: Stage, places: Places) -> list[Stage]:
     """What a stage reads from memory, itself or through what is inlined into it."""
-    found: dict[Stage, None] = {}
-    pending = [stage]
-    while pending:
-        for source in dict.fromkeys(read.source for read in pending.pop().reads()):
-            if source not in found:
-                found[source] = None
-                if not source.is_input and schedule[source].inlined:
-                    pending.append(source)
-    return [s for s in found if s.is_input or not schedule[s].inlined]
+    sources = dict.fromkeys(load.source for load in places.loads(stage))
+    return [s for s in sources if s.is_input or not places.plans[s].inlined]
