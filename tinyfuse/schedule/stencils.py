@@ -21,6 +21,9 @@ from tinyfuse.stage.ir import Stage
 
 # Rows further apart than this are no neighbourhood.
 WIDEST_HALO = 64
+# Elements of a row from which on rows are kept in rings: steps along the ring run one after the
+# other, so that only the rows themselves are vectors.
+RING_ROW = 64
 # Chains up to so many stencils are rings; longer ones warm up for too many rows.
 MOST_RINGS = 3
 # How many times as much as needed strips may compute.
@@ -158,6 +161,8 @@ class Stencils:
         """How many rows of each unit are kept; None where they are too many."""
         stencils = [unit.root for unit in chain.members if chain.halos[unit.root].width]
         if len(stencils) > MOST_RINGS or chain.rows.extent < 8 * self.machine.cores:
+            return None
+        if min(math.prod(unit.root.shape[1:]) for unit in chain.members) < RING_ROW:
             return None
         lengths = {u.root: _power_of_two(chain.halos[u.root].width + 1) for u in chain.members}
         kept = sum(length * _row_bytes(stage) for stage, length in lengths.items())
