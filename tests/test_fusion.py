@@ -75,6 +75,10 @@ def for_larger_caches(case: Case) -> Schedule:
     return default_schedule(case.stages, replace(REFERENCE, l2=1 << 17))[0]
 
 
+def for_one_core(case: Case) -> Schedule:
+    return default_schedule(case.stages, replace(REFERENCE, l2=1 << 17, cores=1))[0]
+
+
 Arrays = tuple[tuple[int, ...], ...]
 RINGS: dict[str, Arrays] = {
     "blur": ((150, 131),),
@@ -82,6 +86,7 @@ RINGS: dict[str, Arrays] = {
     "horizontal_diffusion": ((70, 67, 5), (66, 63, 5)),
 }
 STRIPS: dict[str, Arrays] = {"jacobi": ((300, 131),)}
+TALL: dict[str, Arrays] = {"jacobi": ((1200, 131),)}  # all rows of a stage fit no stack
 
 
 @pytest.mark.parametrize(
@@ -89,8 +94,9 @@ STRIPS: dict[str, Arrays] = {"jacobi": ((300, 131),)}
     [
         (for_small_caches, RINGS, r"fold\(i, [48]\)"),
         (for_larger_caches, STRIPS, r"at\(out, i by 64\)"),
+        (for_one_core, TALL, r"at\(out, i by 64\)"),
     ],
-    ids=["rings", "strips"],
+    ids=["rings", "strips", "strips of one core"],
 )
 def test_stencils_of_many_rows_have_the_same_bits(
     schedule_of: ScheduleOf, shapes: dict[str, Arrays], text: str
@@ -105,9 +111,22 @@ def test_stencils_of_many_rows_have_the_same_bits(
     for case in cases:
         schedule = schedule_text(schedule_of(case))
         assert re.search(text, schedule)
-        assert "parallel" in schedule
+        assert ("parallel" in schedule) == (schedule_of is not for_one_core)
     variants = [
         Variant("unfused C", unfused),
         Variant("fused C", schedule_of, pieces=(1, 2, 3)),
     ]
     Ladder(variants, loops_of=lambda case: False).climb(cases).check()
+
+
+def ten_steps(u):
+    for _ in range(10):
+        u = np.pad(0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]), 1)
+    return u
+
+
+@pytest.mark.parametrize(("cores", "kernels"), [(1, 1), (2, 1), (64, 3)])
+def test_strips_of_a_stencil_are_enough_for_all_cores(cores: int, kernels: int) -> None:
+    traced = tinyfuse.jit(ten_steps).trace(np.ones((1024, 1024), np.float32))
+    machine = replace(REFERENCE, cores=cores)
+    assert len(Lowered(traced, traced.options, machine).kernels) == kernels

@@ -20,6 +20,7 @@ from tinyfuse.loops.ir import (
     Kernel,
     Let,
     Loops,
+    Prefetch,
     Row,
     Scope,
     SortRow,
@@ -228,6 +229,9 @@ class _KernelText:
             return [f"{indent}{self.declaration(node.buffer)};"]
         if isinstance(node, SortRow):
             return [f"{indent}{self.sort(node)};"]
+        if isinstance(node, Prefetch):
+            size = str(node.extent * node.row.buffer.dtype.itemsize)
+            return [f"{indent}{self.prelude_call('tf_prefetch', self.row(node.row), size)};"]
         if isinstance(node, HalveRow):
             function = f"tf_halve_add_{SUFFIXES[node.row.buffer.dtype]}"
             return [f"{indent}{self.prelude_call(function, self.row(node.row))};"]

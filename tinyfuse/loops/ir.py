@@ -148,7 +148,16 @@ class HalveRow:
     extent: int
 
 
-Statement = For | If | Block | Let | Alloc | Store | SortRow | HalveRow
+@dataclass(frozen=True, eq=False, slots=True)
+class Prefetch:
+    """Asks for the `extent` elements of a row ahead of their use; those outside of the buffer are
+    ignored. It changes nothing."""
+
+    row: Row
+    extent: int
+
+
+Statement = For | If | Block | Let | Alloc | Store | SortRow | HalveRow | Prefetch
 
 
 class Operation(NamedTuple):

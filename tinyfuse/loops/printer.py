@@ -17,6 +17,7 @@ from tinyfuse.loops.ir import (
     Local,
     LoopKind,
     Loops,
+    Prefetch,
     Row,
     Scope,
     SortRow,
@@ -108,6 +109,8 @@ class _Lines:
         elif isinstance(node, SortRow):
             row, to, work = (self.row(row) for row in (node.row, node.to, node.work))
             yield f"store {node.sort.value} {node.extent} elements of {row} to {to}, using {work}"
+        elif isinstance(node, Prefetch):
+            yield f"prefetch {node.extent} elements of {self.row(node.row)}"
         elif isinstance(node, HalveRow):
             yield f"halve {node.extent} elements of {self.row(node.row)} to their sum"
         elif isinstance(node, Let):

@@ -19,6 +19,7 @@ from tinyfuse.loops.ir import (
     Local,
     LoopKind,
     Loops,
+    Prefetch,
     SortRow,
     Statement,
     Store,
@@ -82,6 +83,8 @@ class _Scope:
             self.sort(node, variables)
         elif isinstance(node, HalveRow):
             self.halve(node, variables)
+        elif isinstance(node, Prefetch):
+            self.address(node.row.buffer, node.row.position, variables, guarded=True)
         else:
             self.store(node, variables)
 
