@@ -179,6 +179,19 @@ def test_short_rows_are_not_kept_in_rings(
     assert "fold" in lowered(curvature, ones(*shape)).as_text("schedule")
 
 
+def curvature_of_planes(x):
+    e = np.exp(x)
+    slope = e[:, 1:] - e[:, :-1]
+    return slope[:, 1:] - slope[:, :-1]
+
+
+def test_rows_that_no_stack_holds_are_not_strips(caplog: pytest.LogCaptureFixture) -> None:
+    """Of planes of a megabyte not one fits the stack of a thread."""
+    assert kernels_of(lowered(curvature_of_planes, ones(8, 512, 512))) == ["e", "out"]
+    assert kernels_of(lowered(curvature_of_planes, ones(32, 64, 512))) == ["out"]
+    assert not caplog.records
+
+
 def updates(number: int) -> Callable[..., Any]:
     def momentum(*arrays):
         pairs = zip(arrays[:number], arrays[number:], strict=True)

@@ -173,9 +173,11 @@ class Stencils:
         wide = max(chain.halos[unit.root].width for unit in chain.members)
         row = max(_row_bytes(unit.root) for unit in chain.members)
         rows = min(self.machine.l2 * 3 // 8, STACK_LIMIT) // row - wide
-        step = min(1 << max(0, rows.bit_length() - 1), _power_of_two(64 * max(1, wide)))
+        if rows < 1:
+            return None
+        step = min(1 << (rows.bit_length() - 1), _power_of_two(64 * max(1, wide)))
         widths = [chain.halos[unit.root].width for unit in chain.members]
-        if step < 1 or 1 + sum(widths) / (len(widths) * step) > MOST_RECOMPUTED:
+        if 1 + sum(widths) / (len(widths) * step) > MOST_RECOMPUTED:
             return None
         enough = chain.rows.extent >= PLACES_PER_CORE * self.machine.cores * step
         return step if enough else None
