@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -19,7 +20,7 @@ from tinyfuse.loops.ir import For, LoopKind, Scope, Statement, Store, walk_state
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
-from tinyfuse.schedule import groups, planner
+from tinyfuse.schedule import groups, planner, stencils
 from tinyfuse.schedule.groups import Grouping
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.stage.build import build_stages
@@ -157,6 +158,38 @@ def test_recomputing_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "CHEAP", 10**9)
     monkeypatch.setattr(planner, "OPERATION_BUDGET", 10**9)
     assert times(lowered(pyramid, ones(5000)), "multiply") > 4 * few
+
+
+def curvature(x):
+    """Of a signal, or of narrow rows."""
+    e = np.exp(x)
+    slope = e[1:] - e[:-1]
+    return slope[1:] - slope[:-1]
+
+
+@pytest.mark.parametrize("shape", [(1 << 20,), (1 << 17, 8)])
+def test_short_rows_are_not_kept_in_rings(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps along a ring wait for one another, so that a signal would be computed one by one."""
+    program = lowered(curvature, ones(*shape))
+    assert re.search(r"e: compute_at\(out, i by \d+\)", program.as_text("schedule"))
+    assert "fold" not in program.as_text("schedule")
+    monkeypatch.setattr(stencils, "RING_ROW", 0)
+    assert "fold" in lowered(curvature, ones(*shape)).as_text("schedule")
+
+
+def curvature_of_planes(x):
+    e = np.exp(x)
+    slope = e[:, 1:] - e[:, :-1]
+    return slope[:, 1:] - slope[:, :-1]
+
+
+def test_rows_that_no_stack_holds_are_not_strips(caplog: pytest.LogCaptureFixture) -> None:
+    """Of planes of a megabyte not one fits the stack of a thread."""
+    assert kernels_of(lowered(curvature_of_planes, ones(8, 512, 512))) == ["e", "out"]
+    assert kernels_of(lowered(curvature_of_planes, ones(32, 64, 512))) == ["out"]
+    assert not caplog.records
 
 
 def updates(number: int) -> Callable[..., Any]:

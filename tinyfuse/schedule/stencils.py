@@ -21,6 +21,9 @@ from tinyfuse.stage.ir import Stage
 
 # Rows further apart than this are no neighbourhood.
 WIDEST_HALO = 64
+# Elements of a row from which on rows are kept in rings: steps along the ring run one after the
+# other, so that only the rows themselves are vectors.
+RING_ROW = 64
 # Chains up to so many stencils are rings; longer ones warm up for too many rows.
 MOST_RINGS = 3
 # How many times as much as needed strips may compute.
@@ -159,6 +162,8 @@ class Stencils:
         stencils = [unit.root for unit in chain.members if chain.halos[unit.root].width]
         if len(stencils) > MOST_RINGS or chain.rows.extent < 8 * self.machine.cores:
             return None
+        if min(math.prod(unit.root.shape[1:]) for unit in chain.members) < RING_ROW:
+            return None
         lengths = {u.root: _power_of_two(chain.halos[u.root].width + 1) for u in chain.members}
         kept = sum(length * _row_bytes(stage) for stage, length in lengths.items())
         return lengths if kept <= min(self.machine.l2 // 2, STACK_LIMIT) else None
@@ -168,9 +173,11 @@ class Stencils:
         wide = max(chain.halos[unit.root].width for unit in chain.members)
         row = max(_row_bytes(unit.root) for unit in chain.members)
         rows = min(self.machine.l2 * 3 // 8, STACK_LIMIT) // row - wide
-        step = min(1 << max(0, rows.bit_length() - 1), _power_of_two(64 * max(1, wide)))
+        if rows < 1:
+            return None
+        step = min(1 << (rows.bit_length() - 1), _power_of_two(64 * max(1, wide)))
         widths = [chain.halos[unit.root].width for unit in chain.members]
-        if step < 1 or 1 + sum(widths) / (len(widths) * step) > MOST_RECOMPUTED:
+        if 1 + sum(widths) / (len(widths) * step) > MOST_RECOMPUTED:
             return None
         enough = chain.rows.extent >= PLACES_PER_CORE * self.machine.cores * step
         return step if enough else None
