@@ -17,6 +17,7 @@ from tinyfuse.loops.ir import (
     Let,
     Local,
     Loops,
+    Prefetch,
     Row,
     SortRow,
     Statement,
@@ -80,7 +81,7 @@ class _Run:
             self.sort(node)
         elif isinstance(node, HalveRow):
             self.halve(node)
-        else:
+        elif not isinstance(node, Prefetch):
             known: dict[int, np.generic] = {}
             value = self.value(node.value, known)
             position = self.index(node.position)

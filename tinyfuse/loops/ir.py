@@ -148,7 +148,18 @@ class HalveRow:
     extent: int
 
 
-Statement = For | If | Block | Let | Alloc | Store | SortRow | HalveRow
+@dataclass(frozen=True, eq=False, slots=True)
+class Prefetch:
+    """Asks for `extent` elements of a row, so that they are on their way when they are needed.
+
+    It changes no value. Those that lie outside of the buffer are asked for too: to no effect.
+    """
+
+    row: Row
+    extent: int
+
+
+Statement = For | If | Block | Let | Alloc | Store | SortRow | HalveRow | Prefetch
 
 
 class Operation(NamedTuple):

@@ -17,6 +17,7 @@ from tinyfuse.loops.ir import (
     Local,
     LoopKind,
     Loops,
+    Prefetch,
     Row,
     Scope,
     SortRow,
@@ -110,6 +111,8 @@ class _Lines:
             yield f"store {node.sort.value} {node.extent} elements of {row} to {to}, using {work}"
         elif isinstance(node, HalveRow):
             yield f"halve {node.extent} elements of {self.row(node.row)} to their sum"
+        elif isinstance(node, Prefetch):
+            yield f"prefetch {node.extent} elements of {self.row(node.row)}"
         elif isinstance(node, Let):
             yield from self.definition(f"let {self.names[node.local]}", node.value)
         elif isinstance(node, Store):

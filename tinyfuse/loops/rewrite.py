@@ -10,6 +10,7 @@ from tinyfuse.loops.ir import (
     HalveRow,
     If,
     Let,
+    Prefetch,
     Row,
     SortRow,
     Statement,
@@ -49,6 +50,8 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
         return SortRow(node.sort, row, to, work, node.extent)
     if isinstance(node, HalveRow):
         return HalveRow(Row(node.row.buffer, node.row.position.substitute(values)), node.extent)
+    if isinstance(node, Prefetch):
+        return Prefetch(Row(node.row.buffer, node.row.position.substitute(values)), node.extent)
     return node
 
 
@@ -68,7 +71,7 @@ def indices_of(statements: Sequence[Statement]) -> Iterator[Affine]:
             yield statement.position
         elif isinstance(statement, SortRow):
             yield from (row.position for row in (statement.row, statement.to, statement.work))
-        elif isinstance(statement, HalveRow):
+        elif isinstance(statement, (HalveRow, Prefetch)):
             yield statement.row.position
         for value in values_of(statement):
             for node in walk(value):

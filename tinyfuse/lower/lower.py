@@ -34,6 +34,7 @@ from tinyfuse.lower.grain import grain
 from tinyfuse.lower.hoist import hoist
 from tinyfuse.lower.pieces import rounds
 from tinyfuse.lower.point import Point
+from tinyfuse.lower.prefetching import with_prefetches
 from tinyfuse.lower.reads import Reads, condition_before, reads_of
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.rows import RowLowering
@@ -136,7 +137,7 @@ class _Lowering(RowLowering):
         spent = counts.cost()
         return Kernel(
             name,
-            body,
+            with_prefetches(body, self.machine),
             counts.parameters(),
             frozenset(counts.written),
             tuple(s.name for s in computed),

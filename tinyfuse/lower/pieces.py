@@ -65,7 +65,7 @@ def steps(loop: Loop, range_: Range, fresh: Callable[[str], str]) -> list[Piece]
 
 
 def around_steps(loop: Loop, start: int, cuts: Sequence[int]) -> list[int]:
-    """Where steps begin and end inside of which there are cuts: few, however many cuts there are."""
+    """Where the steps begin and end that have cuts inside: few, however many cuts there are."""
     places = [(cut - start) // loop.step for cut in cuts]
     places += [-((start - cut) // loop.step) for cut in cuts]
     return [start + loop.step * place for place in sorted(set(places))]
