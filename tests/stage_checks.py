@@ -1,4 +1,4 @@
-"""Stages against graphs: one program, two interpreters, the same bits."""
+"""Stages against graphs: one program, two interpreters, the same bits; and what stages take."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import numpy as np
 from tests.graphs import PlainNumerics
 from tinyfuse.graph.interpreter import interpret
 from tinyfuse.graph.ir import Graph, Var
+from tinyfuse.graph.scalar_ops import cost
+from tinyfuse.schedule.cost import stage_cost
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.interpreter import interpret_stages
-from tinyfuse.stage.ir import Stages
+from tinyfuse.stage.ir import Stage, Stages
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.testing.compare import difference
 
@@ -40,3 +42,8 @@ def checked_stages(graph: Graph) -> Stages:
     for one, other in zip(expected, computed, strict=True):
         assert difference(one, other) is None
     return stages
+
+
+def additions(stage: Stage) -> int:
+    """How long computing a stage once takes in vector code, in additions."""
+    return sum(cost(operation.name) * times for operation, times in stage_cost(stage).operations)

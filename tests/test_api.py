@@ -160,6 +160,11 @@ def test_what_cannot_be_jitted():
         TypeError, match="jit takes a function, not a classmethod: put jit below it"
     ):
         tinyfuse.jit(classmethod(lambda cls: 1))
+    with pytest.raises(TypeError, match="make_graph takes a function, not None"):
+        tinyfuse.make_graph(None)
+    schedule = tinyfuse.jit(module_level).lower(np.ones(3)).schedule
+    with pytest.raises(TypeError, match=r"takes a function of the stages, not <schedule of .*: to"):
+        tinyfuse.jit(module_level, schedule=schedule)
     with pytest.raises(ValueError, match="f has no parameter 'axes', only: x, axis"):
 
         @tinyfuse.jit(static_argnames="axes")

@@ -137,6 +137,12 @@ def test_a_check_has_to_say_yes_or_no() -> None:
         tinyfuse.bisect(chain, (X,), lambda result: None)  # type: ignore[arg-type, return-value]
 
 
+def test_only_functions_are_bisected() -> None:
+    for other in (None, 3):
+        with pytest.raises(TypeError, match=f"bisect takes a function, not {other}"):
+            tinyfuse.bisect(other, (X,), lambda result: True)  # type: ignore[arg-type]
+
+
 def test_stages_are_left_alone_on_request() -> None:
     stages = tinyfuse.jit(chain).lower(X).stages
     schedule, decisions = default_schedule(stages, REFERENCE, stored=("c", "total"))

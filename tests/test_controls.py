@@ -24,6 +24,7 @@ from tinyfuse.lower import coverage
 from tinyfuse.lower.lower import lower
 from tinyfuse.lower.regions import Regions
 from tinyfuse.machine import REFERENCE
+from tinyfuse.records import replace
 from tinyfuse.schedule.legality import CHECKS
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
@@ -210,6 +211,30 @@ def computed_with_what_is_inlined(schedule: Schedule) -> Schedule:
     return schedule.store(t).store(out).compute_with(out, t, t.axes[0])
 
 
+def shifted(choices: Choices, schedule: Schedule) -> Schedule:
+    """A last step of any loop begins earlier."""
+    stage = choices.choose(schedule.stages.stages)
+    loop = choices.choose(schedule[stage].loops)
+    return schedule.split(stage, loop, loop.step * (2 + choices.below(3)), tail="shift")
+
+
+def without_a_loop(choices: Choices, schedule: Schedule) -> Schedule:
+    """What no directive does."""
+    stage = choices.choose(schedule.stages.stages)
+    left_out = choices.choose(schedule[stage].loops)
+    loops = tuple(loop for loop in schedule[stage].loops if loop is not left_out)
+    plan = replace(schedule[stage], loops=loops)
+    return Schedule(schedule.stages, {**schedule.places.plans, stage: plan}, "without_a_loop")
+
+
+def prefetched(choices: Choices, schedule: Schedule) -> Schedule:
+    """What another stage reads, wherever it is kept."""
+    stage = choices.choose(schedule.stages.stages)
+    source = choices.choose([load.source for load in stage.reads()])
+    loops = schedule[stage].loops
+    return schedule.prefetch(stage, source, loops[-1], (stage, loops[0]))
+
+
 def folded(choices: Choices, schedule: Schedule) -> Schedule:
     """Any stage, wherever it is kept."""
     stage = choices.choose([stage for stage in schedule.stages.stages if stage.axes])
@@ -225,6 +250,7 @@ def kept_rows(schedule: Schedule) -> Schedule:
 
 # Which schedules show that a check is needed, by its name in the table.
 CONTROLS = {
+    "axes": Control([two_axes, product], [without_a_loop]),
     "summation": Control([two_axes, product], [schedules._split, schedules._reorder]),
     "parallel": Control([running, product], [schedules._parallel, schedules._reorder]),
     "scans": Control([running], [schedules._parallel, schedules._reorder]),
@@ -235,6 +261,8 @@ CONTROLS = {
     "inner threads": Control([chain], [schedules._compute_at, schedules._parallel]),
     "rounds": Control([lanes], [schedules._compute_at, schedules._compute_further_in]),
     "storage": Control([chain, blur], [schedules._compute_at, schedules._store_at]),
+    "shifts": Control([product, two_axes], [shifted]),
+    "prefetches": Control([chain], [prefetched, schedules._inline, schedules._compute_at]),
     "rings": Control([stencils, gathered], [folded]),
     "streams": Control(
         [running, rows], [schedules._stream_store, schedules._split, schedules._reorder]

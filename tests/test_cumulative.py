@@ -11,7 +11,7 @@ import pytest
 
 import tinyfuse
 from tests.graphs import GraphBuilder
-from tests.stage_checks import checked_stages
+from tests.stage_checks import additions, checked_stages
 from tests.test_lower import assert_same_bits
 from tests.test_schedule import named
 from tests.test_trace_functions import DTYPES, compare, sample
@@ -29,7 +29,6 @@ from tinyfuse.graph.ir import Graph
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
-from tinyfuse.schedule.cost import additions
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule

@@ -249,9 +249,9 @@ def _finite(value: Any, large: bool) -> Any:
     return value
 
 
-def test_random_programs() -> None:
+def test_random_programs(caplog: pytest.LogCaptureFixture) -> None:
     """The same bits or an error; an error where finite arguments give something that is not."""
-    logging.getLogger("tinyfuse.compile").setLevel(logging.ERROR)
+    caplog.set_level(logging.ERROR, "tinyfuse.compile")
     found = {"same": 0, "raises": 0, "has to": 0}
     programs = [random_program(seed) for seed in range(150)]
     for at, program in enumerate([each for each in programs if not each.captured]):

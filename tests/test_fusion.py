@@ -117,3 +117,16 @@ def test_stencils_of_many_rows_have_the_same_bits(
         Variant("fused C", schedule_of, pieces=(1, 2, 3)),
     ]
     Ladder(variants, loops_of=lambda case: False).climb(cases).check()
+
+
+def ten_steps(u):
+    for _ in range(10):
+        u = np.pad(0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]), 1)
+    return u
+
+
+@pytest.mark.parametrize(("cores", "kernels"), [(1, 1), (2, 1), (64, 3)])
+def test_strips_of_a_stencil_are_enough_for_all_cores(cores: int, kernels: int) -> None:
+    traced = tinyfuse.jit(ten_steps).trace(np.ones((1024, 1024), np.float32))
+    machine = replace(REFERENCE, cores=cores)
+    assert len(Lowered(traced, traced.options, machine).kernels) == kernels

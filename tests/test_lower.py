@@ -258,13 +258,13 @@ def test_a_chain_that_data_rules_out_does_not_run() -> None:
     loops = lowered(stages)
     assert loops_text(loops).splitlines()[24:32] == [
         "  kernel place_out_blocks computes out_blocks",
-        "    for b < 2",
+        "    for b < 4",
         "      alloc out_blocks_acc: int64[1] in a register",
         "      out_blocks_acc[0] = 512",
         "      if b == out_first[0]",
-        "        for e < 256",
+        "        for e < 128",
         "          out_blocks_acc[0] = minimum(out_blocks_acc[0], "
-        "256 * b + e if x[256 * b + e] == out_max[0] else 512)",
+        "128 * b + e if x[128 * b + e] == out_max[0] else 512)",
         "      out_blocks[b] = out_blocks_acc[0]",
     ]
     assert_same_bits(loops, stages)

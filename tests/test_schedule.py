@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from tests.graphs import GraphBuilder
 from tests.test_lower import assert_same_bits, column_sum, long_sum, product, softmax, stages_of
 from tinyfuse.errors import ScheduleError
-from tinyfuse.graph.ir import Graph
+from tinyfuse.graph.ir import Graph, Literal
 from tinyfuse.loops.ir import For, LoopKind, walk_statements
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
+from tinyfuse.records import replace
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
@@ -244,6 +246,41 @@ def test_inlining_a_stage_that_holds_another_is_refused() -> None:
         schedule.inline(second)
 
 
+def test_each_axis_has_its_loops_once() -> None:
+    stages = stages_of(product)
+    out = named(stages, "out")
+    (i, j), schedule = out.axes, Schedule(stages)
+    with pytest.raises(ScheduleError, match=r"reorder\(out, j, i, j\): a loop is named twice"):
+        schedule.reorder(out, j, i, j)
+    cases = [
+        ((Loop(i),), "0 loops over j in steps of 1, not one"),
+        ((Loop(i, 2), Loop(j)), "0 loops over i in steps of 1, not one"),
+        ((Loop(i), Loop(i), Loop(j)), "2 loops over i in steps of 1, not one"),
+        (
+            (Loop(i), Loop(j), Loop(stages.stages[0].axes[0])),
+            "1 loops over i in steps of 1, not none: it is no axis of it",
+        ),
+    ]
+    for loops, message in cases:
+        plans = {stage: schedule[stage] for stage in stages.stages}
+        plans[out] = replace(plans[out], loops=loops)
+        with pytest.raises(ScheduleError, match=f"Schedule: out would have {message}"):
+            Schedule(stages, plans)
+
+
+def test_each_stage_has_a_plan() -> None:
+    with pytest.raises(ScheduleError, match="Schedule: there is no plan for matmul, add, out"):
+        Schedule(stages_of(product), {})
+
+
+def test_axes_are_objects() -> None:
+    stages = stages_of(product)
+    with pytest.raises(ScheduleError, match=r"'i' is no loop: write out.axis\('i'\)"):
+        Schedule(stages).parallel(named(stages, "out"), "i")  # type: ignore[arg-type]
+    with pytest.raises(ScheduleError, match="3 is no loop: write an axis or a Loop"):
+        Schedule(stages).parallel(named(stages, "out"), 3)  # type: ignore[arg-type]
+
+
 def test_decisions_say_what_happened_and_why() -> None:
     _, decisions = default_schedule(stages_of(product), REFERENCE)
     assert [str(decision) for decision in decisions] == [
@@ -391,3 +428,39 @@ def test_tiles_keep_the_bits() -> None:
     )
     inside = schedule.inline(named(stages, "add")).compute_at(matmul, out, Loop(j, 3))
     assert_same_bits(lower(inside, REFERENCE), stages)
+
+
+def across_and_along(build: GraphBuilder) -> Graph:
+    x = build.input("x", 5, 5)
+    square = build.op("multiply", x, x, name="square")
+    return build.graph(build.op("subtract", square, build.transpose(square, 1, 0)))
+
+
+def test_one_row_and_all_rows_are_all_rows() -> None:
+    stages = stages_of(across_and_along)
+    square, out = named(stages, "square"), named(stages, "out")
+    schedule = Schedule(stages).compute_at(square, out, out.axes[0])
+    assert_same_bits(lower(schedule, REFERENCE), stages)
+
+
+def framed_stencil(build: GraphBuilder) -> Graph:
+    """Rows that are framed, so that the first steps of a ring meet an edge of what they need."""
+    x = build.input("x", 30, 3)
+    rows = build.op("multiply", x, x, name="rows")
+    framed = build.pad(rows, Literal(np.float32(0)), (2, 0), (0, 0))
+    near = [build.slice(framed, (slice(at, at + 29), slice(None))) for at in (0, 2)]
+    low = build.slice(rows, (slice(1, 30), slice(None)))
+    return build.graph(build.op("multiply", build.op("subtract", *near), low))
+
+
+def test_rings_meet_edges_before_all_of_them_move() -> None:
+    stages = stages_of(framed_stencil)
+    rows, out, framed = (named(stages, name) for name in ("rows", "out", "pad"))
+    schedule = Schedule(stages)
+    for stage in stages.stages:
+        if stage not in (rows, out, framed):
+            schedule = schedule.inline(stage)
+    for stage in (framed, rows):
+        schedule = schedule.compute_at(stage, out, out.axes[0], store_at=(out, None))
+        schedule = schedule.fold(stage, stage.axes[0], 8)
+    assert_same_bits(lower(schedule, REFERENCE), stages)

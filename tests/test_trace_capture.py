@@ -106,6 +106,14 @@ def in_a_nested_function(x: Any) -> Any:
     return inner(x)
 
 
+def in_a_nested_jitted_function(x: Any) -> Any:
+    @tinyfuse.jit
+    def inner(y: Any) -> Any:
+        return y * W.sum() + np.exp(V[0])  # names that the outer function does not mention
+
+    return inner(x)
+
+
 def in_a_class(x: Any) -> Any:
     class Scaled:
         factor = W.sum()
@@ -146,6 +154,7 @@ def in_a_generator(x: Any) -> Any:
         in_a_comprehension,
         in_a_lambda,
         in_a_nested_function,
+        in_a_nested_jitted_function,
         in_a_class,
         unpacked,
         in_a_generator,

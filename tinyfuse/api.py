@@ -101,7 +101,7 @@ def jit(
         maxsize: how many programs are kept in memory; the one used longest ago goes first.
 
     Raises:
-        TypeError: function cannot be called.
+        TypeError: function or schedule cannot be called.
         ValueError: static_argnames names no parameter, maxsize is not positive, or check is no
             check.
         ThreadCountError: threads is not a positive whole number.
@@ -119,19 +119,40 @@ def jit(
     if not callable(function):
         hint = ": put jit below it" if isinstance(function, classmethod | property) else ""
         raise TypeError(f"jit takes a function, not a {type(function).__name__}{hint}")
-    if maxsize < 1:
-        raise ValueError(f"maxsize must be positive, not {maxsize}")
-    if check not in (None, "nan"):
-        raise ValueError(f"check must be None or 'nan', not {check!r}")
+    _check_options(schedule, check, maxsize)
     options = Options(bool(fuse) and check is None, _checked_threads(threads), schedule, check)
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     return JittedFunction(function, static, options, maxsize)
+
+
+def _check_options(schedule: object, check: object, maxsize: int) -> None:
+    if schedule is not None and not callable(schedule):
+        raise TypeError(
+            f"schedule takes a function of the stages, not {schedule!r:.60}: to run a schedule that"
+            " is there already, write lowered.with_schedule(schedule)"
+        )
+    if check not in (None, "nan"):
+        raise ValueError(f"check must be None or 'nan', not {check!r}")
+    if maxsize < 1:
+        raise ValueError(f"maxsize must be positive, not {maxsize}")
 
 
 def _checked_threads(threads: int | None) -> int | None:
     from tinyfuse.runtime.pool import checked
 
     return None if threads is None else checked(threads)
+
+
+def jitted(
+    function: Any, asked_by: str, static_argnames: str | Sequence[str] = ()
+) -> JittedFunction | BoundFunction:
+    """The function, jitted if it is not yet. Raises TypeError where it cannot be called."""
+    if isinstance(function, JittedFunction | BoundFunction):
+        return function
+    if not callable(function):
+        raise TypeError(f"{asked_by} takes a function, not {function!r:.60}")
+    made: JittedFunction = jit(function, static_argnames=static_argnames)
+    return made
 
 
 def make_graph(
@@ -142,13 +163,14 @@ def make_graph(
     ::
 
         print(tinyfuse.make_graph(softmax)(x))
+
+    Raises TypeError where it cannot be called; the function returned, what `trace` raises.
     """
-    jitted = function if isinstance(function, JittedFunction | BoundFunction) else None
-    traced = jitted or jit(function, static_argnames=static_argnames)
+    of = jitted(function, "make_graph", static_argnames)
 
     @functools.wraps(function)
     def graph_of(*args: Any, **kwargs: Any) -> Graph:
-        return traced.trace(*args, **kwargs).graph
+        return of.trace(*args, **kwargs).graph
 
     return graph_of
 

@@ -52,11 +52,12 @@ THOROUGH, QUICK = Effort(33, 256 * MIB), Effort(9, 64 * MIB)
 
 
 def calibrate(quick: bool = False) -> Machine:
-    """Measure how fast this machine is, for the planner: bandwidths, arithmetic, calls, threads.
+    """Measure how fast this machine is, for the cost model: bandwidths, arithmetic, calls, threads.
 
-    The constants are stored in the user's cache directory. Functions that are compiled from then
-    on, in this process and in later ones, are planned by them; no result depends on them. It takes
-    a few seconds, in which nothing else should be running. Call it on the main thread: elsewhere
+    The constants are stored in the user's cache directory. For functions that are compiled from
+    then on, in this process and in later ones, times are predicted by them, and so is from how
+    much work on threads share a loop; no result depends on them. It takes a few seconds, in which
+    nothing else should be running. Call it on the main thread: elsewhere
     loops are not shared, and cores are not measured together.
 
     Args:

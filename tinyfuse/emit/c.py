@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 
 from tinyfuse.dtypes import BOOL
 from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.expression import Expressions
 from tinyfuse.emit.prelude import prelude_text, runtime_c
-from tinyfuse.emit.streaming import ELEMENTS, StreamedRow, in_blocks
+from tinyfuse.emit.streaming import StreamedRow, in_blocks
 from tinyfuse.loops.ir import (
     Alloc,
     Block,
@@ -173,14 +172,6 @@ def _call(kernel: Kernel, task: str) -> str:
     return f"tf_run(pool, {task}, (void *[]){{{arguments}}}, {extent}, {kernel.grain});"
 
 
-def fetches(node: Statement) -> list[Prefetch]:
-    """What a loop asks for element by element, beside what it computes."""
-    if not isinstance(node, For) or any(isinstance(each, For) for each in node.body):
-        return []
-    found = [each for each in node.body if isinstance(each, Prefetch)]
-    return found if len(found) < len(node.body) else []
-
-
 class _KernelText:
     """The function of one kernel."""
 
@@ -238,11 +229,12 @@ class _KernelText:
             return [f"{indent}{self.declaration(node.buffer)};"]
         if isinstance(node, SortRow):
             return [f"{indent}{self.sort(node)};"]
+        if isinstance(node, Prefetch):
+            size = str(node.extent * node.row.buffer.dtype.itemsize)
+            return [f"{indent}{self.prelude_call('tf_prefetch', self.row(node.row), size)};"]
         if isinstance(node, HalveRow):
             function = f"tf_halve_add_{SUFFIXES[node.row.buffer.dtype]}"
             return [f"{indent}{self.prelude_call(function, self.row(node.row))};"]
-        if isinstance(node, Prefetch):
-            return [f"{indent}{self.prefetch(node)};"]
         return [f"{indent}{self.assignment(node)};"]
 
     def sort(self, node: SortRow) -> str:
@@ -251,11 +243,6 @@ class _KernelText:
         suffix = "uint8" if dtype == BOOL else SUFFIXES[dtype]
         rows = [self.row(row) for row in (node.row, node.to, node.work)]
         return self.prelude_call(f"tf_{what}_{suffix}", *rows, str(node.extent))
-
-    def prefetch(self, node: Prefetch) -> str:
-        size = node.row.buffer.dtype.itemsize
-        offset, nbytes = index_text(node.row.position * size), str(size * node.extent)
-        return self.prelude_call("tf_prefetch", node.row.buffer.name, offset, nbytes)
 
     def prelude_call(self, function: str, *arguments: str) -> str:
         self.used[function] = None
@@ -290,39 +277,19 @@ class _KernelText:
         first, last = f"{start}", f"{start + node.variable.extent}"
         if node is self.kernel.parallel:
             first, last = "begin", "end"
-        asked = fetches(node)
-        if asked:
-            node = For(node.variable, node.kind, node.body[len(asked) :])
         streams = any(isinstance(each, Store) and each.streamed for each in node.body)
-        if streams or (asked and node.variable.extent > ELEMENTS):
-            lines = self.by_blocks(node, asked, first, last)
-        else:
-            lines = self.fetched(node.variable, asked, first, str(node.variable.extent))
-            lines += self.steps(node, first, last)
+        lines = self.streaming(node, first, last) if streams else self.steps(node, first, last)
         return [indent + line for line in lines]
-
-    def fetched(
-        self, variable: Axis, fetches: Sequence[Prefetch], first: str, count: str
-    ) -> list[str]:
-        """Ask for what so many steps of a loop, from one on, each ask for an element of."""
-        place = affine(int(first)) if first.isdigit() else affine(Axis(first, variable.extent))
-        lines = []
-        for fetch in fetches:
-            buffer, size = fetch.row.buffer, fetch.row.buffer.dtype.itemsize
-            offset = index_text(fetch.row.position.substitute({variable: place}) * size)
-            nbytes = str(size * int(count)) if count.isdigit() else f"{size} * {count}"
-            lines.append(f"{self.prelude_call('tf_prefetch', buffer.name, offset, nbytes)};")
-        return lines
 
     def steps(self, node: For, first: str, last: str) -> list[str]:
         name = node.variable.name
         head = f"for (long {name} = {first}; {name} < {last}; {name}++)"
         body = self.block(node.body, "  ")
-        if len(node.body) == 1 and not isinstance(node.body[0], If) and not fetches(node.body[0]):
+        if len(node.body) == 1 and not isinstance(node.body[0], If):
             return [head, *body]
         return [head + " {", *body, "}"]
 
-    def by_blocks(self, node: For, fetches: Sequence[Prefetch], begin: str, end: str) -> list[str]:
+    def streaming(self, node: For, begin: str, end: str) -> list[str]:
         variable, taken = node.variable, set(self.taken)
         first, following = (unused(f"{variable.name}_{each}", taken) for each in ("first", "next"))
         rows = []
@@ -334,9 +301,7 @@ class _KernelText:
                 target = Row(store.buffer, store.position.substitute({variable: start}))
                 rows.append(StreamedRow(store.buffer, block, self.row(target)))
         steps = self.steps(node, first, following)
-        ask = partial(self.fetched, variable, fetches)
-        bounds = begin, end, first, following
-        return in_blocks(rows, ask, steps, bounds, self.used, self.prelude_call)
+        return in_blocks(rows, steps, (begin, end, first, following), self.used, self.prelude_call)
 
     def choice(self, node: If, indent: str) -> list[str]:
         lines = [f"{indent}if ({self.value(node.test)}) {{", *self.block(node.then, indent + "  ")]

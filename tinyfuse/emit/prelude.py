@@ -215,7 +215,7 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "scalar_int.h": [_for_integer(bits) for bits in _WIDTHS],
     "scalar_float.h": [_for_real(real) for real in _FORMATS],
     "streamed_stores.h": [_unchanged],
-    "prefetching.h": [_unchanged],
+    "prefetch.h": [_unchanged],
     "halving_rows.h": [_for_real(real) for real in _FORMATS],
     "math_division.h": [_unchanged],
     "scalar_division.h": [_for_real(real) for real in _FORMATS],

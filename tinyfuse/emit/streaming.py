@@ -1,5 +1,4 @@
-"""The C of loops that go block by block: what they stream is computed on the stack, then stored
-from there; what they prefetch is asked for before each block.
+"""The C of loops that stream: block after block is computed on the stack, then stored from there.
 
 So the compiler vectorizes the loop as it does others, and need not be told of streamed stores.
 """
@@ -14,8 +13,6 @@ from tinyfuse.records import dataclass
 
 # Bytes of a block: few, so that loads and stores go on at once. `streamed_stores.h` counts on it.
 BLOCK = 1024
-# Elements of a block where nothing is streamed.
-ELEMENTS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,6 @@ class StreamedRow:
 
 def in_blocks(
     rows: Sequence[StreamedRow],
-    fetches: Callable[[str, str], Sequence[str]],
     steps: Sequence[str],
     bounds: tuple[str, str, str, str],
     used: dict[str, None],
@@ -49,22 +45,16 @@ def in_blocks(
 ) -> list[str]:
     """The lines of a loop over blocks.
 
-    fetches: the lines that ask for so many elements from one on, both as text. steps: the lines of
-    the loop over one block. bounds: where the first block begins and the last
+    steps: the lines of the loop over one block. bounds: where the first block begins and the last
     one ends, and the names of the variables that say so of each. call: the text of a call of a
     function of the prelude.
     """
     begin, end, first, following = bounds
-    if rows:
-        largest = str(max(row.size for row in rows))
-        length = call("tf_stream_length", rows[0].target, f"{end} - {first}", largest)
-        last = f"{first} + {length}"
-    else:
-        last = f"{first} + {ELEMENTS} < {end} ? {first} + {ELEMENTS} : {end}"
+    largest = str(max(row.size for row in rows))
+    length = call("tf_stream_length", rows[0].target, f"{end} - {first}", largest)
     inside = [
         *[f"{row.declaration(used)};" for row in rows],
-        f"{following} = {last};",
-        *fetches(first, f"({following} - {first})"),
+        f"{following} = {first} + {length};",
         *steps,
         *[f"{row.stored(f'{following} - {first}', call)};" for row in rows],
     ]

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.api import jit
-from tinyfuse.bound import BoundFunction
+from tinyfuse.api import jitted
 from tinyfuse.compilation import Lowered
 from tinyfuse.inspect.measure import given, kept
 from tinyfuse.inspect.writing import plural
-from tinyfuse.jitted import JittedFunction
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.planner import default_schedule
@@ -88,12 +86,11 @@ def bisect(function: Callable[..., Any], args: Any, check: Check) -> Bisection:
         check: says of a result whether it is right.
 
     Raises:
-        TypeError: the check returns neither True nor False.
+        TypeError: function cannot be called, or the check returns neither True nor False.
         What the function's `lower` and `compile`, a call and the check raise.
     """
-    jitted = function if isinstance(function, JittedFunction | BoundFunction) else jit(function)
-    given = args if isinstance(args, tuple) else (args,)
-    return _Search(jitted.lower(*given), given, check).result()
+    values = args if isinstance(args, tuple) else (args,)
+    return _Search(jitted(function, "bisect").lower(*values), values, check).result()
 
 
 class _Search:

@@ -7,7 +7,7 @@ import math
 from tinyfuse.constants import Constants
 from tinyfuse.loops.ir import Kernel
 from tinyfuse.machine import Machine
-from tinyfuse.schedule.cost import WIDE, bandwidth, level_of
+from tinyfuse.schedule.cost import bandwidth, level_of, rate, sharing
 
 UNMEASURED = (
     "what is predicted, and possible at most, is by the constants of another machine:"
@@ -18,24 +18,16 @@ UNMEASURED = (
 def bytes_per_second(kernel: Kernel, machine: Machine, threads: int) -> float:
     """To and from the nearest cache that holds all that the kernel reads and writes."""
     moved = kernel.cost.bytes_read + kernel.cost.bytes_written
-    sharing = _sharing(kernel, machine, threads)
-    return bandwidth(machine, level_of(moved, machine, sharing), sharing)
+    cores = sharing(kernel, machine, threads)
+    return bandwidth(machine, level_of(moved, machine, cores), cores)
 
 
 def operations_per_second(kernel: Kernel, machine: Machine, threads: int) -> float:
     """If each of its operations took as long as an addition of vector code; 0 without any."""
-    constants = machine.constants
     spent = math.fsum(
-        times
-        / (constants.float64_rate if operation.dtype.itemsize >= WIDE else constants.float32_rate)
-        for operation, times in kernel.cost.operations
+        times / rate(operation, machine) for operation, times in kernel.cost.operations
     )
-    return kernel.cost.flops * _sharing(kernel, machine, threads) / spent if spent else 0.0
-
-
-def _sharing(kernel: Kernel, machine: Machine, threads: int) -> int:
-    """How many cores work on it."""
-    return min(threads, machine.cores) if kernel.parallel else 1
+    return kernel.cost.flops * sharing(kernel, machine, threads) / spent if spent else 0.0
 
 
 def note(machine: Machine) -> str:

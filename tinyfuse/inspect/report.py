@@ -7,15 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tinyfuse.api import jit
-from tinyfuse.bound import BoundFunction
+from tinyfuse.api import jitted
 from tinyfuse.compilation import Compiled, Lowered, Traced
 from tinyfuse.inspect.facts import Facts, KernelFacts, Totals, facts_of
 from tinyfuse.inspect.page import page
 from tinyfuse.inspect.report_page import report_fragment
 from tinyfuse.inspect.report_text import report_text
 from tinyfuse.inspect.writing import plural
-from tinyfuse.jitted import JittedFunction
 
 
 class Report:
@@ -40,6 +38,7 @@ class Report:
 
     @property
     def kernels(self) -> tuple[KernelFacts, ...]:
+        """For each kernel, in the order they run, what the report says of it."""
         return self.facts.kernels
 
     def __str__(self) -> str:
@@ -80,7 +79,7 @@ def explain(
         args, kwargs: arguments of the function; ShapeDtypeStructs may stand for arrays.
 
     Raises:
-        TypeError: arguments were given to what has them already.
+        TypeError: function cannot be called, or has its arguments already and was given others.
         What `trace` and `lower` raise.
     """
     return Report(lowered_of(function, args, kwargs))
@@ -92,8 +91,7 @@ def lowered_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         if args or kwargs:
             raise TypeError(f"{function!r} has its arguments already: explain takes no others")
         return _STEPS[type(function)](function)
-    jitted = function if isinstance(function, JittedFunction | BoundFunction) else jit(function)
-    return jitted.lower(*args, **kwargs)
+    return jitted(function, "explain").lower(*args, **kwargs)
 
 
 _STEPS: dict[type, Callable[[Any], Lowered]] = {

@@ -17,10 +17,10 @@ from tinyfuse.loops.ir import (
     Let,
     Local,
     Loops,
-    Prefetch,
     Row,
     SortRow,
     Statement,
+    Store,
 )
 from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op
 from tinyfuse.stage.index import Affine, Axis, Quotient, Term
@@ -81,7 +81,7 @@ class _Run:
             self.sort(node)
         elif isinstance(node, HalveRow):
             self.halve(node)
-        elif not isinstance(node, Prefetch):
+        elif isinstance(node, Store):
             known: dict[int, np.generic] = {}
             value = self.value(node.value, known)
             position = self.index(node.position)

@@ -150,10 +150,8 @@ class HalveRow:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Prefetch:
-    """Asks for `extent` elements of a row, so that they are on their way when they are needed.
-
-    It changes no value. Those that lie outside of the buffer are asked for too: to no effect.
-    """
+    """Asks for the `extent` elements of a row ahead of their use; those outside of the buffer are
+    ignored. It changes nothing."""
 
     row: Row
     extent: int

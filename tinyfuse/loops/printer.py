@@ -109,10 +109,10 @@ class _Lines:
         elif isinstance(node, SortRow):
             row, to, work = (self.row(row) for row in (node.row, node.to, node.work))
             yield f"store {node.sort.value} {node.extent} elements of {row} to {to}, using {work}"
-        elif isinstance(node, HalveRow):
-            yield f"halve {node.extent} elements of {self.row(node.row)} to their sum"
         elif isinstance(node, Prefetch):
             yield f"prefetch {node.extent} elements of {self.row(node.row)}"
+        elif isinstance(node, HalveRow):
+            yield f"halve {node.extent} elements of {self.row(node.row)} to their sum"
         elif isinstance(node, Let):
             yield from self.definition(f"let {self.names[node.local]}", node.value)
         elif isinstance(node, Store):

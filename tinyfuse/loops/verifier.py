@@ -84,7 +84,7 @@ class _Scope:
         elif isinstance(node, HalveRow):
             self.halve(node, variables)
         elif isinstance(node, Prefetch):
-            self.prefetch(node, variables)
+            self.address(node.row.buffer, node.row.position, variables, guarded=True)
         else:
             self.store(node, variables)
 
@@ -130,11 +130,6 @@ class _Scope:
         self.check(can_halve(buffer.dtype, extent), f"{buffer.name} cannot be halved as a row")
         for position in (node.row.position, node.row.position + (extent - 1)):
             self.address(buffer, position, variables, guarded=False)
-
-    def prefetch(self, node: Prefetch, variables: frozenset[str]) -> None:
-        buffer = node.row.buffer
-        self.check(node.extent > 0, f"no element of {buffer.name} is asked for")
-        self.address(buffer, node.row.position, variables, guarded=True)
 
     def value(self, root: Expr, variables: frozenset[str]) -> None:
         guarded = _guarded_nodes(root)

@@ -26,16 +26,17 @@ class Range:
         return Range(self.base + low, max(self.extent, apart.constant + other.extent) - low)
 
     def within(self, axis: Axis) -> Range:
-        """Cut to the axis: what lies outside is only read where a test has excluded it."""
+        """Cut to the axis: what lies outside is only read where a test has excluded it.
+
+        What moves with a loop and meets an edge is all that its steps cover.
+        """
         low, high = self.base.interval()
         if low >= 0 and high + self.extent <= axis.extent:
             return self
         if not axis.extent:
             return whole(axis)
-        if self.base.is_constant:
-            start = min(max(0, low), axis.extent - 1)  # never empty: a buffer has an element
-            return Range(affine(start), max(1, min(axis.extent, low + self.extent) - start))
-        return Range(Affine(), axis.extent)  # moves with a loop and meets an edge: all of the axis
+        start = min(max(0, low), axis.extent - 1)  # never empty: a buffer has an element
+        return Range(affine(start), max(1, min(axis.extent, high + self.extent) - start))
 
 
 Ranges = Mapping[Axis, Range]

@@ -59,7 +59,7 @@ class Coverage:
                 continue
             around = self.places.plans[found[0]].compute_at
             assert around is not None
-            self.scopes.setdefault(_plain(around), []).append((stage, reader))
+            self.scopes.setdefault(around.plain, []).append((stage, reader))
         kept = [stage for pairs in self.scopes.values() for stage, _ in pairs]
         if stage in self.later or stage in kept or self.places.storage(stage) is None:
             self.parts.setdefault(stage, [])
@@ -91,7 +91,7 @@ class Coverage:
     def checked(self, site: Site, needs: Mapping[Stage, Ranges]) -> Iterator[None]:
         """Around one step of a loop: refuse it if it reads, of what is computed in it and kept,
         more than that. needs: the regions read in the step."""
-        pairs = self.scopes.get(_plain(site), ())
+        pairs = self.scopes.get(site.plain, ())
         marks = {stage: len(self.parts[stage]) for stage, _ in pairs}
         depth = len(self.variables)
         yield
@@ -129,10 +129,6 @@ class Coverage:
         assert site is not None
         loop = f", {site.loop.axis.name}" if site.loop else ""
         return f"compute_at({stage.name}, {site.stage.name}{loop})"
-
-
-def _plain(site: Site) -> Site:
-    return Site(site.stage, site.loop)
 
 
 def _box(stage: Stage, part: Part, need: Ranges, depth: int) -> Box | None:

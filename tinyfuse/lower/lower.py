@@ -7,7 +7,7 @@ cover is the image of its consumer's ranges under the consumer's index expressio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from tinyfuse.errors import ScheduleError
@@ -22,6 +22,7 @@ from tinyfuse.loops.ir import (
     Kernel,
     LoopKind,
     Loops,
+    Prefetch,
     Row,
     Scope,
     Statement,
@@ -34,7 +35,6 @@ from tinyfuse.lower.grain import grain
 from tinyfuse.lower.hoist import hoist
 from tinyfuse.lower.pieces import rounds
 from tinyfuse.lower.point import Point
-from tinyfuse.lower.prefetching import with_prefetches
 from tinyfuse.lower.reads import Reads, condition_before, reads_of
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.rows import RowLowering
@@ -42,6 +42,7 @@ from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.sharing import shares
 from tinyfuse.lower.storage import Names, Storage
 from tinyfuse.lower.streaming import stream
+from tinyfuse.lower.tiles import with_prefetches
 from tinyfuse.machine import Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule.places import STACK_LIMIT, Loop, Site
@@ -74,6 +75,7 @@ class _Lowering(RowLowering):
         self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
         self.names = Names(self.reserved)
         self.loop_stack: list[Axis] = []
+        self.counters: dict[tuple[Stage, Loop], Axis | None] = {}
         self.own_buffers: dict[str, Buffer] = {}
 
     def program(self) -> Loops:
@@ -194,17 +196,7 @@ class _Lowering(RowLowering):
         start = Const(stage.init)
         free = [loop for loop in loops if loop.axis not in stage.reduce_axes]
         if any(ranges[loop.axis].extent > 1 for loop in free):
-            buffer = self.storage[stage].buffer
-
-            def initialize(point: Ranges) -> list[Statement]:
-                return [Store(buffer, self._position(stage, point), start)]
-
-            def update(point: Ranges) -> list[Statement]:
-                return self._computation(stage, point, buffer, self._position(stage, point))
-
-            return self._nest(stage, free, ranges, initialize, bare=True) + self._nest(
-                stage, loops, ranges, update
-            )
+            return self._chains(stage, loops, free, ranges)
         buffer, zero = self.storage[stage].buffer, Affine()
         if buffer.scope is Scope.REGISTER:
             return [Store(buffer, zero, start), *self._links(stage, loops, ranges, buffer)]
@@ -216,6 +208,22 @@ class _Lowering(RowLowering):
             *self._links(stage, loops, ranges, register),
             Store(buffer, self._position(stage, ranges), total),
         ]
+
+    def _chains(
+        self, stage: Stage, loops: Sequence[Loop], free: Sequence[Loop], ranges: Ranges
+    ) -> list[Statement]:
+        """Those of many elements, which are kept where they are stored. free: not reduced."""
+        assert stage.init is not None
+        buffer, start = self.storage[stage].buffer, Const(stage.init)
+
+        def initialize(point: Ranges) -> list[Statement]:
+            return [Store(buffer, self._position(stage, point), start)]
+
+        def update(point: Ranges) -> list[Statement]:
+            return self._computation(stage, point, buffer, self._position(stage, point))
+
+        first = self._nest(stage, free, ranges, initialize, bare=True)
+        return first + self._nest(stage, loops, ranges, update)
 
     def _links(
         self, stage: Stage, loops: Sequence[Loop], ranges: Ranges, register: Buffer
@@ -331,6 +339,20 @@ class _Lowering(RowLowering):
         first, second = (at(ranges, place).indices[0] for place in (0, 1))
         if not free and second == first + 1 and can_halve(body.dtype, axis.extent, body.name):
             return [HalveRow(Row(source.buffer, first), axis.extent), *result(ranges)]
+        combined = self._rounds(stage, free, ranges, at)
+        return combined + self._nest(stage, free, ranges, result, bare=True)
+
+    def _rounds(
+        self,
+        stage: Stage,
+        free: Sequence[Loop],
+        ranges: Ranges,
+        at: Callable[[Ranges, IndexLike], Load],
+    ) -> list[Statement]:
+        """The loops that combine pairs. at: what a tree reads at a place along its own axis."""
+        body, axis = stage.body, stage.reduce_axes[0]
+        assert isinstance(body, Op)
+        source = self.storage[stage.reads()[0].source]
         statements: list[Statement] = []
         for pairs, step, distance in rounds(stage.order, axis.extent):
             mark = len(self.names.active)
@@ -348,9 +370,22 @@ class _Lowering(RowLowering):
             kind = LoopKind.SERIAL if free else LoopKind.VECTOR
             statements += [For(pair, kind, tuple(inner))] if pair else inner
             del self.names.active[mark:]
-        return statements + self._nest(stage, free, ranges, result, bare=True)
+        return statements
 
     # --- stages computed inside a loop of another -------------------------------------------------
+
+    def _prefetched(self, stage: Stage, loop: Loop, ranges: Ranges) -> list[Statement]:
+        plan = self.schedule[stage].prefetch
+        if plan is None or plan.at != loop or plan.ahead.loop is None:
+            return []
+        counter = self.counters.get((plan.ahead.stage, plan.ahead.loop))
+        read = self.regions.of_source(stage, plan.source, ranges)
+        if counter is None or read is None or any(range_.extent > 1 for range_ in read[:-1]):
+            return []  # one step alone, or rows apart from each other
+        later = {counter: counter + plan.distance}
+        places = [range_.base.substitute(later) for range_ in read]
+        storage = self.storage[plan.source]
+        return [Prefetch(Row(storage.buffer, storage.position(places)), read[-1].extent)]
 
     def _attached(
         self, site: Site, kept: Mapping[Stage, Ranges], computed: Mapping[Stage, Ranges]

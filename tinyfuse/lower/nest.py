@@ -14,16 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tinyfuse.loops.ir import Block, LoopKind, Statement
 from tinyfuse.lower.bounds import Range, Ranges, changes, excluded
 from tinyfuse.lower.coverage import Coverage
-from tinyfuse.lower.pieces import (
-    Piece,
-    around_steps,
-    assembled,
-    choices,
-    numbered_steps,
-    parts,
-    run,
-    steps,
-)
+from tinyfuse.lower.pieces import Piece, assembled, choices, numbered_steps, parts, run, steps
 from tinyfuse.lower.reads import Reads
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.storage import Names
@@ -45,8 +36,13 @@ class NestLowering(ABC):
     lanes: set[Stage]  # stages whose last axis is halved to one element
     names: Names
     loop_stack: list[Axis]
+    counters: dict[tuple[Stage, Loop], Axis | None]  # of the loops around
     regions: Regions
     coverage: Coverage  # of the kernel at hand
+
+    @abstractmethod
+    def _prefetched(self, stage: Stage, loop: Loop, ranges: Ranges) -> list[Statement]:
+        """What a step of a loop asks for ahead of its use."""
 
     @abstractmethod
     def _attached(
@@ -102,7 +98,9 @@ class NestLowering(ABC):
             before.append([] if bare else self._before(site, inner, serial))
             with self.coverage.step(loop, piece):
                 self.loop_stack += [piece.variable] if piece.variable else []
-                bodies.append(self._with_attached(site, inner, body, bare, serial))
+                self.counters[stage, loop] = piece.variable
+                ahead = [] if bare else self._prefetched(stage, loop, inner)
+                bodies.append(ahead + self._with_attached(site, inner, body, bare, serial))
                 del self.loop_stack[depth:]
         del self.names.active[mark:]
         return assembled(loop, shared, pieces, bodies, before)
@@ -168,11 +166,11 @@ class NestLowering(ABC):
             return steps(loop, range_, self.names.fresh)
         start = range_.base.constant
         cuts = self._cuts(stage, loop, ranges)
-        if loop.kind is LoopKind.PARALLEL:
+        filled = stage in self.regions.places.attached and loop.kind is not LoopKind.UNROLL
+        if filled or loop.kind is LoopKind.PARALLEL:
             return numbered_steps(loop, start, range_.extent, cuts, self.names.fresh)
-        edges = around_steps(loop, start, cuts)
         return [
             piece
-            for low, high in parts(start, start + range_.extent, edges)
+            for low, high in parts(start, start + range_.extent, cuts)
             for piece in steps(loop, Range(affine(low), high - low), self.names.fresh)
         ]

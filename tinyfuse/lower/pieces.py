@@ -45,7 +45,7 @@ def run(name: str, start: int, stop: int) -> Piece:
 
 def steps(loop: Loop, range_: Range, fresh: Callable[[str], str]) -> list[Piece]:
     """Steps of several elements; the last one may be shorter."""
-    count, tail = divmod(range_.extent, loop.step)
+    count = range_.extent // loop.step
     pieces = []
     if loop.kind is LoopKind.UNROLL:
         starts = [range_.base + turn * loop.step for turn in range(count)]
@@ -56,29 +56,31 @@ def steps(loop: Loop, range_: Range, fresh: Callable[[str], str]) -> list[Piece]
         pieces.append(Piece(main, 0, count, variable))
     elif count:
         pieces.append(Piece(Range(range_.base, loop.step), 0, 1))
-    if tail and count and loop.shifted:
-        last = Range(range_.base + (range_.extent - loop.step), loop.step)
-        pieces.append(Piece(last, count, count + 1))
-    elif tail:
-        pieces.append(Piece(Range(range_.base + count * loop.step, tail), count, count + 1))
+    pieces += _last_step(loop, range_)
     return pieces
 
 
-def around_steps(loop: Loop, start: int, cuts: Sequence[int]) -> list[int]:
-    """Where the steps begin and end that have cuts inside: few, however many cuts there are."""
-    places = [(cut - start) // loop.step for cut in cuts]
-    places += [-((start - cut) // loop.step) for cut in cuts]
-    return [start + loop.step * place for place in sorted(set(places))]
+def _last_step(loop: Loop, range_: Range) -> list[Piece]:
+    """The step after all whole ones, if there is something left for it."""
+    count, tail = divmod(range_.extent, loop.step)
+    if not tail:
+        return []
+    if count and loop.shifted:
+        last = Range(range_.base + (range_.extent - loop.step), loop.step)
+    else:
+        last = Range(range_.base + count * loop.step, tail)
+    return [Piece(last, count, count + 1)]
 
 
 def numbered_steps(
     loop: Loop, start: int, extent: int, cuts: Sequence[int], fresh: Callable[[str], str]
 ) -> list[Piece]:
-    """Steps of several elements that threads share: those in which a test changes are pieces of
-    their own. All are numbered from 0."""
-    count, tail = divmod(extent, loop.step)
-    edges = around_steps(loop, start, [cut for cut in cuts if start < cut < start + extent])
-    inside = [(edge - start) // loop.step for edge in edges]
+    """Steps of several elements that stay where they are, whatever changes in them: for threads, or
+    for what is computed in a step. Those in which a test changes are pieces of their own. All are
+    numbered from 0."""
+    count = extent // loop.step
+    changed = {(cut - start) // loop.step for cut in cuts if start < cut < start + extent}
+    inside = [edge for number in changed for edge in (number, number + 1)]
     name = fresh(f"{loop.axis.name}_outer") if count > 1 else ""
     pieces = []
     for low, high in parts(0, count, inside):
@@ -90,8 +92,7 @@ def numbered_steps(
             pieces.append(
                 Piece(Range(variable * loop.step + start, loop.step), low, high, variable)
             )
-    if tail:
-        pieces.append(Piece(Range(affine(start + count * loop.step), tail), count, count + 1))
+    pieces += _last_step(loop, Range(affine(start), extent))
     return pieces
 
 

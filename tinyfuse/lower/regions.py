@@ -36,15 +36,17 @@ class Regions:
         if site.stage not in self.places.attached:
             return {}
         inside = self.places.inside(site)
+        needed = self.at(site, ranges) if variable else {}
         demands: dict[Stage, list[list[Range]]] = {stage: [] for stage in inside}
         self._demand(site.stage, ranges, demands)
         found: dict[Stage, Ranges] = {}
         for stage in reversed(inside):
             region = self._region(stage, demands[stage], {site.stage: ranges, **found}, clip)
             if region is not None:
-                if self.is_kept(stage, site):
+                if variable and self.is_kept(stage, site):
+                    region = self._new_part(stage, region, needed[stage], variable)
+                elif self.is_kept(stage, site):
                     self._check_ring(stage, region)
-                    region = self._new_part(stage, region, variable) if variable else region
                 found[stage] = region
                 reduced = {axis: whole(axis) for axis in stage.reduce_axes}
                 self._demand(stage, {**region, **reduced}, demands)
@@ -90,15 +92,24 @@ class Regions:
                 )
         return dict(reversed(found.items()))
 
+    def of_source(self, stage: Stage, source: Stage, ranges: Ranges) -> list[Range] | None:
+        """What a stage reads of one source, an input perhaps, for each axis; None where data
+        decides that, or nothing is read."""
+        found = [load for load in self.reads[stage].loads if load.source is source]
+        if not found or not source.axes or any(load.data for load in found):
+            return None
+        region = _covering(source, [_image(load, ranges) for load in found])
+        return [region[axis] for axis in source.axes]
+
     def is_kept(self, stage: Stage, site: Site) -> bool:
         """Whether a stage is computed in the steps of this very loop, and kept around it."""
         at, kept = self.places.plans[stage].compute_at, self.places.storage(stage)
         here = at is not None and at.stage is site.stage and at.loop == site.loop
         return here and not (kept and kept.stage is site.stage and kept.loop == site.loop)
 
-    def _new_part(self, stage: Stage, region: Ranges, variable: Axis) -> Ranges:
-        """What of a region the step before has not computed."""
-        step = self._step(stage, region, variable)
+    def _new_part(self, stage: Stage, region: Ranges, needed: Ranges, variable: Axis) -> Ranges:
+        """What of a region the step before has not computed. needed: all that the step reads."""
+        step = self._step(stage, needed, variable)
         if step is None:
             return region
         axis, moved = step
@@ -180,8 +191,9 @@ def _covering(stage: Stage, demands: list[list[Range]], clip: bool = True) -> Ra
 
 
 def _hull(stage: Stage, axis: Axis, first: Range, *others: Range) -> Range:
-    if axis is stage.row_axis:
-        return whole(axis)
+    everything = whole(axis)
+    if axis is stage.row_axis or everything in (first, *others):
+        return everything
     for other in others:
         first = first.hull(other)
     return first

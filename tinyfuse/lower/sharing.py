@@ -64,7 +64,7 @@ def _life(places: Places, site: Site, stage: Stage, order: Mapping[Stage, int]) 
     """When a stage is computed and when it is read last; the end, if not in a step of its own."""
     times = [order[_here(places, site, each)] for each in (stage, *places.readers[stage])]
     end = len(order)
-    is_direct = places.plans[stage].compute_at == Site(site.stage, site.loop)
+    is_direct = places.plans[stage].compute_at == site.plain
     return (times[0], max(times)) if is_direct and max(times) < end - 1 else (times[0], end)
 
 

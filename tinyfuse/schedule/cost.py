@@ -1,20 +1,19 @@
 """The cost model: how long kernels take, `max(compute, memory) + launch`, on a machine.
 
-Kernels are predicted from what their loop nests do, groups of stages from what they would do as one
-kernel: both are a `Cost`.
+Kernels are predicted from what their loop nests do, stages from what each would do as a kernel of
+its own: both are a `Cost`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterator
 
 from tinyfuse.dtypes import FLOAT64
 from tinyfuse.graph.scalar_ops import SCALAR_OPS, cost
 from tinyfuse.loops.cost import flops, widest
 from tinyfuse.loops.ir import Cost, Kernel, Operation
 from tinyfuse.machine import Machine
-from tinyfuse.records import dataclass
 from tinyfuse.stage.analysis import comparisons, is_operation, operation_name
 from tinyfuse.stage.expr import Expr, loads, walk
 from tinyfuse.stage.ir import Order, Stage
@@ -28,10 +27,10 @@ def predicted_seconds(kernel: Kernel, machine: Machine, threads: int = 1) -> flo
 
     threads: how many there are; those that find no work take no part.
     """
-    return seconds(kernel.cost, machine, _sharing(kernel, machine, threads))
+    return seconds(kernel.cost, machine, sharing(kernel, machine, threads))
 
 
-def _sharing(kernel: Kernel, machine: Machine, threads: int) -> int:
+def sharing(kernel: Kernel, machine: Machine, threads: int) -> int:
     """How many threads take part in a kernel, of so many that there are."""
     return min(threads, _parts(kernel), machine.cores)
 
@@ -86,15 +85,16 @@ def bandwidth(machine: Machine, level: int, threads: int = 1) -> float:
 
 def operation_seconds(operation: Operation, machine: Machine) -> float:
     """How long one operation takes on one core, among many that do not wait for each other."""
+    itemsize = WIDE if operation.dtype.itemsize >= WIDE else ITEMSIZE
+    lanes = 1 if operation.vector else machine.vector_bytes // itemsize
+    return operation_cost(operation, machine) * lanes / rate(operation, machine)
+
+
+def rate(operation: Operation, machine: Machine) -> float:
+    """How many additions per second one core does in vectors, of the operation's dtype."""
     constants = machine.constants
-    wide = _is_wide(operation)
-    rate = constants.float64_rate if wide else constants.float32_rate
-    lanes = 1 if operation.vector else machine.vector_bytes // (WIDE if wide else ITEMSIZE)
-    return operation_cost(operation, machine) * lanes / rate
-
-
-def _is_wide(operation: Operation) -> bool:
-    return operation.dtype.itemsize >= WIDE
+    wide = operation.dtype.itemsize >= WIDE
+    return constants.float64_rate if wide else constants.float32_rate
 
 
 def operation_cost(operation: Operation, machine: Machine) -> float:
@@ -111,44 +111,17 @@ def operation_cost(operation: Operation, machine: Machine) -> float:
     return usual
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What one kernel for a group of stages does, before there are loops.
-
-    cost: as of a kernel; chains are not known yet. saved: bytes that are neither written nor read
-    because stages of the group are not stored. recompute: how many times as long its operations
-    take as they would if every element were computed once.
-    """
-
-    cost: Cost
-    saved: int
-    recompute: float
-
-    def seconds(self, machine: Machine, threads: int = 1) -> float:
-        return seconds(self.cost, machine, threads)
-
-
-def estimate(
-    group: Sequence[Stage], stored: Collection[Stage], repeats: Mapping[Stage, int] | None = None
-) -> Estimate:
-    """What one kernel that computes these stages does.
-
-    group: the stages, producers first. stored: those of them that are stored, since others or the
-    caller read them. repeats: how often the elements of a stage are computed, where it is not once.
-    """
-    repeats = repeats or {}
-    kept = [stage for stage in group if stage not in stored]
-    once = [_operations(stage, 1) for stage in group]
-    done = [_operations(stage, repeats.get(stage, 1)) for stage in group]
-    read = _bytes_read(group)
-    spent = Cost(
-        sum([flops(operation.name) * times for each in done for operation, times in each]),
-        read,
-        sum([stage_bytes(stage) for stage in group if stage in stored]),
-        operations=_merged(done),
+def stage_cost(stage: Stage) -> Cost:
+    """What a kernel does that computes one stage, each element once; chains are not known yet."""
+    operations: dict[Operation, int] = {}
+    for operation, times in _operations(stage):
+        operations[operation] = operations.get(operation, 0) + times
+    return Cost(
+        sum([flops(operation.name) * times for operation, times in operations.items()]),
+        _bytes_read(stage),
+        stage_bytes(stage),
+        operations=tuple(operations.items()),
     )
-    saved = sum([bytes_saved(stage, _readers(stage, group)) for stage in kept])
-    return Estimate(spent, saved, _additions(done) / max(1, _additions(once)))
 
 
 def bytes_saved(stage: Stage, readers: int) -> int:
@@ -160,26 +133,13 @@ def stage_bytes(stage: Stage) -> int:
     return math.prod(stage.shape) * stage.dtype.itemsize
 
 
-def additions(stage: Stage) -> int:
-    """How long computing a stage once takes in vector code, in additions."""
-    return _additions([_operations(stage, 1)])
-
-
-Operations = Sequence[tuple[Operation, int]]
-
-
-def _operations(stage: Stage, repeats: int) -> Operations:
-    """What computing a stage takes, all elements so many times over."""
-    found = [
-        (Operation(operation_name(node), widest(node)), points * repeats)
-        for expression, points in _evaluated(stage)
-        for node in walk(expression)
-        if is_operation(node)
-    ]
+def _operations(stage: Stage) -> Iterator[tuple[Operation, int]]:
+    for expression, points in _evaluated(stage):
+        for node in filter(is_operation, walk(expression)):
+            yield Operation(operation_name(node), widest(node)), points
     if stage.sort:
-        compared = math.prod(stage.shape) * repeats * comparisons(stage.axes[-1].extent)
-        found.append((Operation("sort", stage.dtype, False), compared))
-    return found
+        compared = math.prod(stage.shape) * comparisons(stage.axes[-1].extent)
+        yield Operation("sort", stage.dtype, False), compared
 
 
 def _evaluated(stage: Stage) -> list[tuple[Expr, int]]:
@@ -195,29 +155,11 @@ def _evaluated(stage: Stage) -> list[tuple[Expr, int]]:
     return [(body, size * along - (0 if stage.order is Order.SERIAL else size))]
 
 
-def _merged(parts: Iterable[Operations]) -> tuple[tuple[Operation, int], ...]:
-    total: dict[Operation, int] = {}
-    for part in parts:
-        for operation, times in part:
-            total[operation] = total.get(operation, 0) + times
-    return tuple(total.items())
-
-
-def _additions(parts: Iterable[Operations]) -> int:
-    return sum([cost(operation.name) * times for part in parts for operation, times in part])
-
-
-def _bytes_read(group: Sequence[Stage]) -> int:
-    """What a group reads of stages outside it, each element at most once."""
-    inside = set(group)
+def _bytes_read(stage: Stage) -> int:
+    """What a stage reads of others, each element at most once."""
     read: dict[Stage, int] = {}
-    for stage in group:
-        for expression, points in _evaluated(stage):
-            for load in loads(expression):
-                if load.source not in inside:
-                    read[load.source] = read.get(load.source, 0) + points
+    for expression, points in _evaluated(stage):
+        for load in loads(expression):
+            if load.source is not stage:
+                read[load.source] = read.get(load.source, 0) + points
     return sum([min(points * s.dtype.itemsize, stage_bytes(s)) for s, points in read.items()])
-
-
-def _readers(stage: Stage, group: Sequence[Stage]) -> int:
-    return sum([any(load.source is stage for load in other.reads()) for other in group])

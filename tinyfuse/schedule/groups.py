@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, field
+from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, outer_axes
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.stage.index import Affine, Axis
@@ -45,8 +46,9 @@ class Read:
 class Unit:
     """A stage at the root and what is computed inside it for its reduction.
 
-    outer: the axes of its loops around everything it does. reads: those of each of its stages.
-    along: for each of its stages which of their axes go along with which of the root's.
+    outer: the axes of its loops around everything it does. operations: of all its stages.
+    parts: its stages but for the root. along: for each of its stages which of their axes go along
+    with which of the root's.
     """
 
     root: Stage
@@ -66,17 +68,6 @@ class Group:
     @property
     def leader(self) -> Unit:
         return self.units[-1]
-
-    @property
-    def frame(self) -> tuple[int, ...]:
-        return tuple(axis.extent for axis in self.leader.outer[: self.depth])
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why two units are not computed together."""
-
-    reason: str
 
 
 class Grouping:
@@ -100,14 +91,8 @@ class Grouping:
         self.alone = alone
         self.outputs = frozenset(stages.outputs)
         self.order = {stage: number for number, stage in enumerate(stages.stages)}
-        self.unit_of: dict[Stage, Unit] = {}
-        for stage in (s for s in stages.stages if s in reads and s not in parts):
-            self.unit_of[stage] = Unit(stage, outer_axes(stage), operations[stage])
-        for stage in reversed([s for s in stages.stages if s in reads and s in parts]):
-            unit = self.unit_of[stage] = self.unit_of[parts[stage].stage]
-            unit.parts.append(stage)
-            unit.operations += operations[stage]
-        self.units = list(dict.fromkeys(self.unit_of[s] for s in stages.stages if s in reads))
+        self.unit_of = _units([s for s in stages.stages if s in reads], parts, operations)
+        self.units = list(dict.fromkeys(self.unit_of.values()))
         self.units.sort(key=lambda unit: self.order[unit.root])
         self.group_of = {unit: Group([unit], len(unit.outer)) for unit in self.units}
         self.readers: dict[Stage, dict[Unit, None]] = {}
@@ -144,7 +129,7 @@ class Grouping:
         number = {unit: place for place, unit in enumerate(self.units)}
         saved: dict[tuple[int, int], int] = {}
         for source, readers in self.readers.items():
-            size = _bytes(source)
+            size = stage_bytes(source)
             places = [number[unit] for unit in readers]
             producer = self.unit_of.get(source)
             if producer is not None and producer.root is source:
@@ -311,6 +296,18 @@ class Grouping:
         return len(read) + len(written)
 
 
+def _units(
+    stages: Sequence[Stage], parts: Mapping[Stage, Seat], operations: Mapping[Stage, int]
+) -> dict[Stage, Unit]:
+    """The unit of each stored stage; a part comes before what it is computed in."""
+    found = {s: Unit(s, outer_axes(s), operations[s]) for s in stages if s not in parts}
+    for stage in reversed([s for s in stages if s in parts]):
+        unit = found[stage] = found[parts[stage].stage]
+        unit.parts.append(stage)
+        unit.operations += operations[stage]
+    return found
+
+
 def _remove(numbers: list[int], number: int) -> None:
     """Take a number out of an ascending list."""
     del numbers[bisect_left(numbers, number)]
@@ -339,10 +336,6 @@ def _axis(index: Affine) -> Axis | None:
         return None
     term = index.terms[0][0]
     return term if isinstance(term, Axis) else None
-
-
-def _bytes(stage: Stage) -> int:
-    return math.prod(stage.shape) * stage.dtype.itemsize
 
 
 def _visits(unit: Unit) -> int:

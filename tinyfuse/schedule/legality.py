@@ -40,6 +40,22 @@ def _of(directive: str, stage: Stage) -> str:
 # --- the loops of one stage -----------------------------------------------------------------------
 
 
+def _check_axes(places: Places, directive: str) -> None:
+    """Every element is computed, and by one loop: the loops over an axis differ in their steps, and
+    the innermost one goes by single elements."""
+    for stage, plan in places.plans.items():
+        axes = (*stage.axes, *stage.reduce_axes)
+        parts = [(loop.axis, loop.step) for loop in plan.loops]
+        for axis, step in dict.fromkeys([*parts, *[(axis, 1) for axis in axes]]):
+            count = parts.count((axis, step))
+            if axis not in axes or count != 1:
+                wanted = "one" if axis in axes else "none: it is no axis of it"
+                raise ScheduleError(
+                    f"{_of(directive, stage)} would have {count} loops over {axis.name} in steps of"
+                    f" {step}, not {wanted}"
+                )
+
+
 def _check_parts(places: Places, directive: str) -> None:
     """The parts of a split axis lie in one another."""
     for stage, plan in places.plans.items():
@@ -309,6 +325,26 @@ def _check_streams(places: Places, directive: str) -> None:
             raise ScheduleError(f"{directive}: {stage.name} cannot be streamed: {reason}")
 
 
+def _check_prefetches(places: Places, directive: str) -> None:
+    """What is prefetched is in memory, and the loops that say when are there."""
+    for stage, plan in places.plans.items():
+        found = plan.prefetch
+        if found is None:
+            continue
+        at = f"{_of(directive, stage)}: {found.source.name} cannot be prefetched"
+        if found.at not in plan.loops or found.distance < 1:
+            raise ScheduleError(f"{at}: there is no such loop, or distance")
+        host, loop = found.ahead.stage, found.ahead.loop
+        around = places.chain(stage)
+        if host not in around or loop is None or loop not in places.plans[host].loops:
+            raise ScheduleError(f"{at}: {host.name} has no such loop around it")
+        if host is stage and plan.loops.index(loop) > plan.loops.index(found.at):
+            raise ScheduleError(f"{at}: the loop that is ahead lies inside")
+        own = places.plans.get(found.source)
+        if own is not None and (own.inlined or places.storage(found.source) is not None):
+            raise ScheduleError(f"{at}: it is not in the memory of the program")
+
+
 def _check_rings(places: Places, directive: str) -> None:
     """A ring is read only while its loop runs."""
     for stage, plan in places.plans.items():
@@ -317,20 +353,18 @@ def _check_rings(places: Places, directive: str) -> None:
         (axis, length), site = plan.ring, plan.compute_at
         at = f"fold({stage.name}, {axis.name}, {length})"
         kept = places.storage(stage)
-        if site is None or kept is None or kept == _plain(site):
+        if site is None or kept is None or kept == site.plain:
             raise ScheduleError(f"{at}: it is not kept inside a stage, around a loop it moves with")
-        if axis not in stage.axes or length < 1 or axis is stage.row_axis:
-            raise ScheduleError(f"{at}: there is no such ring of it")
+        if axis not in stage.axes or axis is stage.row_axis:
+            raise ScheduleError(f"{at}: its elements do not move along {axis.name}")
+        if length < 1:
+            raise ScheduleError(f"{at}: at least one position has to be kept")
         for reader in places.readers[stage]:
             if not places.within(reader, site):
                 raise ScheduleError(f"{at}: {reader.name} reads it after the loop")
         for load in (load for reader in places.stages.stages for load in reader.reads()):
             if load.source is stage and load.data:
                 raise ScheduleError(f"{at}: data decides where it is read")
-
-
-def _plain(site: Site) -> Site:
-    return Site(site.stage, site.loop)
 
 
 def _check_order(places: Places, directive: str) -> None:
@@ -368,6 +402,7 @@ def _sites(places: Places) -> list[tuple[Stage, Site]]:
 
 
 CHECKS: dict[str, Check] = {
+    "axes": _check_axes,
     "parts": _check_parts,
     "summation": _check_summation,
     "shifts": _check_shifts,
@@ -384,6 +419,7 @@ CHECKS: dict[str, Check] = {
     "alignment": _check_alignment,
     "storage": _check_storage,
     "rings": _check_rings,
+    "prefetches": _check_prefetches,
     "streams": _check_streams,
     "order": _check_order,
 }

@@ -46,6 +46,22 @@ class Site:
     loop: Loop | None
     aligned: tuple[tuple[Axis, Axis], ...] = ()
 
+    @property
+    def plain(self) -> Site:
+        """The same place, whatever goes along with what."""
+        return Site(self.stage, self.loop)
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """In each step of a stage's loop `at`, what the stage reads of `source` there is asked for as
+    it will be read so many steps of a loop around later."""
+
+    source: Stage
+    at: Loop
+    ahead: Site
+    distance: int
+
 
 class Place(Enum):
     """A place that is inside no stage."""
@@ -57,7 +73,8 @@ class Place(Enum):
 class StagePlan:
     """loops: outermost first. compute_at: None for the root, a kernel of its own. store_at: where
     its memory is, around where it is computed; None for the same place. streamed: whether rows of
-    it are stored past the caches. ring: an axis along which only so many positions are kept."""
+    it are stored past the caches. ring: an axis along which only so many positions are kept.
+    prefetch: what is asked for ahead of its use."""
 
     loops: tuple[Loop, ...]
     inlined: bool = False
@@ -65,6 +82,7 @@ class StagePlan:
     store_at: Site | Place | None = None
     streamed: bool = False
     ring: tuple[Axis, int] | None = None
+    prefetch: Prefetch | None = None
 
 
 class Places:
@@ -111,16 +129,7 @@ class Places:
     def kernels(self) -> dict[Stage, int]:
         """The stages at the root in the order they run: as early in the program as what they read
         allows. Those that wait for one another in a circle are left out."""
-        waits: dict[Stage, set[Stage]] = {
-            stage: set()
-            for stage, plan in self.plans.items()
-            if not plan.inlined and plan.compute_at is None
-        }
-        for reader, sources in self.sources.items():
-            if not self.plans[reader].inlined:
-                root = self.chain(reader)[-1]
-                read = {self.chain(source)[-1] for source in sources}
-                waits.setdefault(root, set()).update(read - {root})
+        waits = self._waits()
         followers: dict[Stage, list[Stage]] = {}
         for stage, needed in waits.items():
             for other in needed:
@@ -135,6 +144,33 @@ class Places:
                 waits[follower].discard(stage)
                 if not waits[follower]:
                     heapq.heappush(ready, self.order[follower])
+        return found
+
+    def _waits(self) -> dict[Stage, set[Stage]]:
+        """For each stage at the root those at the root that have to be computed before it."""
+        waits: dict[Stage, set[Stage]] = {
+            stage: set()
+            for stage, plan in self.plans.items()
+            if not plan.inlined and plan.compute_at is None
+        }
+        for reader, sources in self.sources.items():
+            if not self.plans[reader].inlined:
+                root = self.chain(reader)[-1]
+                read = {self.chain(source)[-1] for source in sources}
+                waits.setdefault(root, set()).update(read - {root})
+        return waits
+
+    def loads(self, stage: Stage) -> list[Load]:
+        """What a stage loads: itself, and through what is inlined into it; loads of that too."""
+        found: list[Load] = []
+        seen, pending = {stage}, [stage]
+        while pending:
+            for load in pending.pop().reads():
+                found.append(load)
+                plan = self.plans.get(load.source)
+                if plan and plan.inlined and load.source not in seen:
+                    seen.add(load.source)
+                    pending.append(load.source)
         return found
 
     def storage(self, stage: Stage) -> Site | None:
@@ -192,7 +228,3 @@ class Places:
                 at = around.index(stage)
                 return held[place - 1], around[at - 1] if at else None
         return None
-
-
-def data_reads(stage: Stage) -> list[Load]:
-    return [load for load in stage.reads() if load.data]

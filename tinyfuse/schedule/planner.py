@@ -12,6 +12,7 @@ from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.groups import Group, Grouping, Read
 from tinyfuse.schedule.legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
+from tinyfuse.schedule.prefetching import prefetch_rows
 from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.schedule.stencils import Chain, Stencils
@@ -29,8 +30,8 @@ GUARDED_BUDGET = 16
 CHEAP = 1
 # The same for what several stages read, which then is neither stored nor loaded.
 CHEAP_FOR_EACH = 4
-# Bytes of a stage's region that may lie on the stack inside a kernel.
-STACK_LIMIT = 1 << 15
+# Bytes of the lanes or blocks of one reduction, less than the innermost cache.
+PARTS_BYTES = 1 << 15
 # Rows to sum, for each core, from which on threads share rows rather than blocks of a row.
 ROWS_PER_CORE = 2
 
@@ -50,6 +51,8 @@ def default_schedule(
     if fuse:
         planner.group(stages, decisions)
     schedule = Schedule(stages, plans(stages, planner.inlined, planner.seats, machine))
+    if fuse:
+        schedule = prefetch_rows(schedule, machine)
     schedule = stream_large_results(schedule, machine)
     return schedule, tuple(decisions[stage] for stage in stages.stages)
 
@@ -120,7 +123,8 @@ class _Planner:
         content = self.content[stage]
         for source in dict.fromkeys(load.source for load in content.loads):
             self.readers.setdefault(source, []).append(stage)
-        cost = content.cost if stage in self.inlined and len({u.reader for u in uses}) > 1 else 0
+        several = stage in self.inlined and len({use.reader for use in uses}) > 1
+        own = content.cost if several else 0
         for use in uses:
             values = dict(zip(stage.axes, use.indices, strict=True))
             behind = use.guarded or not _decidable(content.tests, values)
@@ -130,7 +134,7 @@ class _Planner:
                     self.gathered.add(load.source)
                 indices = tuple([index.substitute(values) for index in load.indices])
                 known = self.uses.setdefault(load.source, {})
-                found = _Use(use.reader, indices, guarded, bool(load.data), use.repeated + cost)
+                found = _Use(use.reader, indices, guarded, bool(load.data), use.repeated + own)
                 known.setdefault((use.reader, indices), found)
 
     def _action(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
@@ -175,8 +179,8 @@ class _Planner:
     ) -> tuple[str, str]:
         """Each computes it for itself, where that takes no more loads than to read it."""
         content, names = self.content[stage], " and ".join(_named(readers))
-        cost = content.cost + max(use.repeated for use in uses)
-        if cost * (len(readers) - 1) > CHEAP_FOR_EACH or _large_loads(stage, content) > 1:
+        each = content.cost + max(use.repeated for use in uses)
+        if each * (len(readers) - 1) > CHEAP_FOR_EACH or _large_loads(stage, content) > 1:
             return STORE, f"{names} read it"
         for reader in readers:
             action, reason = self._into_reader(stage, [u for u in uses if u.reader is reader])
@@ -236,7 +240,7 @@ class _Planner:
         tree = use.reader
         length = tree.reduce_axes[0].extent
         together = use.indices[-1].coefficient(tree.reduce_axes[0]) == 1
-        fits = length * stage.dtype.itemsize <= STACK_LIMIT
+        fits = length * stage.dtype.itemsize <= PARTS_BYTES
         alone = tree.order is Order.HALVING or _elements(stage) < PARALLEL_ELEMENTS
         rows = math.prod(tree.shape)
         if together and fits and (alone or rows >= ROWS_PER_CORE * self.machine.cores):

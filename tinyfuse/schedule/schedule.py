@@ -18,9 +18,9 @@ from tinyfuse.loops.ir import LoopKind
 from tinyfuse.records import replace
 from tinyfuse.schedule.legality import check
 from tinyfuse.schedule.loop_nest import loop_nest_text
-from tinyfuse.schedule.places import Loop, Place, Places, Site, StagePlan
+from tinyfuse.schedule.places import Loop, Place, Places, Prefetch, Site, StagePlan
 from tinyfuse.schedule.refusal import refused
-from tinyfuse.schedule.text import read_plans, schedule_text
+from tinyfuse.schedule.text import loop_name, read_plans, schedule_text
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -31,7 +31,11 @@ MAX_PIECES = 8
 
 
 class Schedule:
-    """How the stages of a program run. Immutable, hashable; equal when every stage's plan is."""
+    """How the stages of a program run. Immutable, hashable; equal when every stage's plan is.
+
+    Directives return another schedule. They raise ScheduleError where that would change what the
+    program means, and where a stage or a loop is not there; the message says what is legal.
+    """
 
     __slots__ = ("_places", "_plans", "stages")
 
@@ -50,6 +54,9 @@ class Schedule:
         self._plans = plans if plans is not None else {s: _root_plan(s) for s in stages.stages}
         self._places = Places(stages, self._plans)
         if plans is not None:
+            missing = [stage.name for stage in stages.stages if stage not in plans]
+            if missing:
+                raise ScheduleError(f"{directive}: there is no plan for {', '.join(missing)}")
             check(self._places, directive)
 
     def __getitem__(self, stage: Stage) -> StagePlan:
@@ -95,12 +102,12 @@ class Schedule:
 
     def inline(self, stage: Stage) -> Schedule:
         """Compute the stage's expression wherever it is read, and never store it."""
-        plan = replace(self._plan(stage), inlined=True, compute_at=None, store_at=None, ring=None)
+        plan = _placed(self._plan(stage), inlined=True)
         return self._with(stage, plan, "inline")
 
     def store(self, stage: Stage) -> Schedule:
         """Compute the stage at the root, in a kernel of its own: the opposite of `inline`."""
-        plan = replace(self._plan(stage), inlined=False, compute_at=None, store_at=None, ring=None)
+        plan = _placed(self._plan(stage))
         return self._with(stage, plan, "store")
 
     def compute_at(
@@ -119,7 +126,7 @@ class Schedule:
         """
         kept = None if store_at is None else self._site(*store_at)
         site = self._site(consumer, loop)
-        plan = replace(self._plan(stage), inlined=False, compute_at=site, store_at=kept, ring=None)
+        plan = _placed(self._plan(stage), compute_at=site, store_at=kept)
         return self._with(stage, plan, "compute_at")
 
     def compute_with(self, stage: Stage, leader: Stage, loop: Axis | Loop | None) -> Schedule:
@@ -132,13 +139,7 @@ class Schedule:
         known = None if loop is None else self.find(leader, loop)
         around = self[leader].loops[: self[leader].loops.index(known) + 1] if known else ()
         aligned = _alignment(stage, leader, [each.axis for each in around])
-        plan = replace(
-            self._plan(stage),
-            inlined=False,
-            compute_at=Site(leader, known, aligned),
-            store_at=None,
-            ring=None,
-        )
+        plan = _placed(self._plan(stage), compute_at=Site(leader, known, aligned))
         return self._with(stage, plan, "compute_with")
 
     def store_at(
@@ -205,6 +206,9 @@ class Schedule:
     def reorder(self, stage: Stage, *order: Axis | Loop) -> Schedule:
         """Put the loops named into this order; loops not named keep their places."""
         chosen = [self.find(stage, loop) for loop in order]
+        if len(set(chosen)) < len(chosen):
+            attempt = f"reorder({', '.join([stage.name, *map(loop_name, chosen)])})"
+            raise refused(self, "reorder", stage, f"{attempt}: a loop is named twice")
         loops = list(self[stage].loops)
         places = sorted(loops.index(loop) for loop in chosen)
         for place, loop in zip(places, chosen, strict=True):
@@ -234,6 +238,24 @@ class Schedule:
         """Run the steps of a loop one after the other: take a mark off it."""
         return self._mark(stage, loop, LoopKind.SERIAL)
 
+    def prefetch(
+        self,
+        stage: Stage,
+        source: Stage,
+        loop: Axis | Loop,
+        ahead: tuple[Stage, Axis | Loop],
+        distance: int = 1,
+    ) -> Schedule:
+        """In each step of the stage's loop ask for what it reads there of a source later.
+
+        source: an input, or a stage in the memory of the program. ahead: a stage and one of its
+        loops, around this one: what is asked for will be read `distance` of its steps later.
+        """
+        found = Prefetch(
+            source, self.find(stage, loop), self._site(*ahead), operator.index(distance)
+        )
+        return self._with(stage, replace(self._plan(stage), prefetch=found), "prefetch")
+
     # --- questions --------------------------------------------------------------------------------
 
     def stage(self, name: str) -> Stage:
@@ -246,6 +268,9 @@ class Schedule:
 
     def find(self, stage: Stage, loop: Axis | Loop) -> Loop:
         """The stage's loop of this axis and step; an axis stands for its innermost loop."""
+        if not isinstance(loop, Axis | Loop):
+            hint = f"{stage.name}.axis({loop!r})" if isinstance(loop, str) else "an axis or a Loop"
+            raise ScheduleError(f"{loop!r} is no loop: write {hint}")
         for known in reversed(self._plan(stage).loops):
             if known.axis is loop if isinstance(loop, Axis) else known.same(loop):
                 return known
@@ -291,6 +316,7 @@ class Schedule:
                 base,
                 compute_at=_moved(base.compute_at, stage, loop, marked),
                 store_at=_moved(base.store_at, stage, loop, marked),
+                prefetch=_marked(base.prefetch, other is stage, stage, loop, marked),
             )
         return self._with_plans(plans, stage, MARKS[kind])
 
@@ -317,11 +343,32 @@ def _root_plan(stage: Stage) -> StagePlan:
     return StagePlan(tuple(Loop(axis) for axis in (*stage.axes, *stage.reduce_axes)))
 
 
+def _placed(
+    plan: StagePlan,
+    inlined: bool = False,
+    compute_at: Site | None = None,
+    store_at: Site | None = None,
+) -> StagePlan:
+    """The plan of a stage that is computed elsewhere: what was said of the old place is gone."""
+    moved = replace(plan, inlined=inlined, compute_at=compute_at, store_at=store_at)
+    return replace(moved, ring=None, prefetch=None)
+
+
 def _moved(place: AnyPlace, stage: Stage, loop: Loop, marked: Loop) -> AnyPlace:
     """A place, where its loop has become another one."""
     if isinstance(place, Site) and place.stage is stage and place.loop == loop:
         return replace(place, loop=marked)
     return place
+
+
+def _marked(
+    prefetch: Prefetch | None, own: bool, stage: Stage, loop: Loop, marked: Loop
+) -> Prefetch | None:
+    """A prefetch, where a loop of a stage is another one now; own: whether it is that stage's."""
+    if prefetch is None:
+        return None
+    at = marked if own and prefetch.at == loop else prefetch.at
+    return replace(prefetch, at=at, ahead=_moved(prefetch.ahead, stage, loop, marked))
 
 
 def _alignment(

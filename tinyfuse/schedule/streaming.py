@@ -7,9 +7,9 @@ the caches.
 
 from __future__ import annotations
 
-import math
-
 from tinyfuse.machine import MIB, Machine
+from tinyfuse.schedule.cost import stage_bytes
+from tinyfuse.schedule.places import Places
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.streamable import obstacle
 from tinyfuse.stage.ir import Stage
@@ -28,24 +28,13 @@ def stream_large_results(schedule: Schedule, machine: Machine) -> Schedule:
 
 
 def _is_too_large(stage: Stage, schedule: Schedule, machine: Machine) -> bool:
-    cache = min(machine.l3, SHARE_OF_CACHE)
-    if 2 * _bytes(stage) < cache or schedule.readers(stage) or obstacle(stage, schedule.places):
+    cache, size = min(machine.l3, SHARE_OF_CACHE), stage_bytes(stage)
+    if 2 * size < cache or schedule.readers(stage) or obstacle(stage, schedule.places):
         return False
-    return _bytes(stage) + sum(map(_bytes, _sources(stage, schedule))) > cache
+    return size + sum(map(stage_bytes, _sources(stage, schedule.places))) > cache
 
 
-def _sources(stage: Stage, schedule: Schedule) -> list[Stage]:
+def _sources(stage: Stage, places: Places) -> list[Stage]:
     """What a stage reads from memory, itself or through what is inlined into it."""
-    found: dict[Stage, None] = {}
-    pending = [stage]
-    while pending:
-        for source in dict.fromkeys(read.source for read in pending.pop().reads()):
-            if source not in found:
-                found[source] = None
-                if not source.is_input and schedule[source].inlined:
-                    pending.append(source)
-    return [s for s in found if s.is_input or not schedule[s].inlined]
-
-
-def _bytes(stage: Stage) -> int:
-    return math.prod(stage.shape) * stage.dtype.itemsize
+    sources = dict.fromkeys(load.source for load in places.loads(stage))
+    return [s for s in sources if s.is_input or not places.plans[s].inlined]

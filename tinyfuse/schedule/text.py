@@ -14,12 +14,12 @@ one first.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
-from tinyfuse.schedule.places import Loop, Place, Site, StagePlan
+from tinyfuse.schedule.places import Loop, Place, Prefetch, Site, StagePlan
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tinyfuse.schedule.schedule import Schedule
 
 Arguments = tuple[str, ...]
-Plans = Mapping[Stage, StagePlan]
 
 
 def schedule_text(schedule: Schedule, whole: bool = False) -> str:
@@ -123,6 +122,24 @@ def _read_ring(program: _Program, stage: Stage, arguments: Arguments) -> dict[st
     return {"ring": (stage.axis(arguments[0]), int(arguments[1]))}
 
 
+def _prefetched(plan: StagePlan) -> Arguments | None:
+    found = plan.prefetch
+    if found is None:
+        return None
+    return (found.source.name, loop_name(found.at), *_site(found.ahead), str(found.distance))
+
+
+def _read_prefetch(program: _Program, stage: Stage, arguments: Arguments) -> dict[str, Any]:
+    if len(arguments) != 5 or not arguments[4].isdigit():
+        raise ScheduleError(
+            f"prefetch of {stage.name} takes a source, a loop, a stage, its loop and a distance"
+        )
+    at, ahead = program.site((stage.name, arguments[1])).loop, program.site(arguments[2:4])
+    assert at is not None
+    source = program.source(arguments[0])
+    return {"prefetch": Prefetch(source, at, ahead, int(arguments[4]))}
+
+
 # Where a stage is computed; each has one of these.
 PLACES = (
     Part(
@@ -155,6 +172,7 @@ PROPERTIES = (
         lambda plan: () if plan.streamed else None,
         lambda program, stage, arguments: {"streamed": True},
     ),
+    Part("prefetch", _prefetched, _read_prefetch),
 )
 PARTS = (*PLACES, *PROPERTIES)
 WORDS = tuple([part.word for part in PARTS])
@@ -251,6 +269,7 @@ class _Program:
     def __init__(self, stages: Stages, lines: Sequence[_Line]):
         self.lines = {line.stage: line for line in lines}
         self.stages = {stage.name: stage for stage in stages.stages}
+        self.sources = {stage.name: stage for stage in (*stages.inputs, *stages.stages)}
         self.loops = {line.stage: _planned(self.stages[line.stage], line) for line in lines}
 
     def plans(self) -> dict[Stage, StagePlan]:
@@ -265,6 +284,12 @@ class _Program:
                 except ScheduleError as error:
                     raise ScheduleError(f"{line.place}: {error}") from None
         return StagePlan(self.loops[stage.name], **fields)
+
+    def source(self, name: str) -> Stage:
+        """A stage or an input. Raises ScheduleError where there is none such."""
+        if name not in self.sources:
+            raise ScheduleError(f"there is no {name}; there are: {', '.join(self.sources)}")
+        return self.sources[name]
 
     def site(self, arguments: Arguments) -> Site:
         """A stage and perhaps one of its loops. Raises ScheduleError where there is none such."""
@@ -319,7 +344,7 @@ def _differences(lines: Sequence[_Line], stages: Sequence[Stage]) -> Iterator[st
 
 
 def _axis_differences(stage: Stage, loops: tuple[_LoopText, ...] | None) -> Iterator[str]:
-    """What is another one in the axes of a stage, of which each has one loop in steps of 1."""
+    """What is another one in the axes of a stage."""
     if loops is None:
         return
     program = {axis.name: _axis_text(axis, axis in stage.reduce_axes) for axis in _axes(stage)}
@@ -328,14 +353,6 @@ def _axis_differences(stage: Stage, loops: tuple[_LoopText, ...] | None) -> Iter
         if said.get(name) != program.get(name):
             theirs, ours = said.get(name, "no such axis"), program.get(name, "no such axis")
             yield f"{stage.name}: it has {theirs}, the program has {ours}"
-    steps = [(loop.axis, loop.step) for loop in loops]
-    for name in said:
-        if name in program and steps.count((name, 1)) != 1:
-            count = steps.count((name, 1))
-            yield f"{stage.name}: it has {count} loops over {name} in steps of 1, not one"
-    for name, step in dict.fromkeys(steps):
-        if step > 1 and steps.count((name, step)) > 1:
-            yield f"{stage.name}: it has several loops over {name} in steps of {step}"
 
 
 def _axis_text(axis: Axis, reduced: bool) -> str:

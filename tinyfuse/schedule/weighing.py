@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tinyfuse.loops.ir import Alloc, Kernel, walk_statements
 from tinyfuse.machine import Machine
 from tinyfuse.records import replace
-from tinyfuse.schedule.cost import bytes_saved, estimate, stage_bytes
+from tinyfuse.schedule.cost import bytes_saved, seconds, stage_bytes, stage_cost
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.ir import Stage
@@ -20,14 +20,14 @@ def weighed(
     held = {name: _held(kernel) for kernel in kernels for name in kernel.stages}
     found = []
     for stage, decision in zip(schedule.stages.stages, decisions, strict=True):
-        alone = estimate((stage,), (stage,))
+        alone = stage_cost(stage)
         found.append(
             replace(
                 decision,
-                flops=alone.cost.flops,
+                flops=alone.flops,
                 bytes_saved=_bytes_saved(schedule, stage),
                 live_values=held.get(stage.name, 0),
-                predicted_seconds=alone.seconds(machine),
+                predicted_seconds=seconds(alone, machine),
             )
         )
     return tuple(found)

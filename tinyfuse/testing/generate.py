@@ -190,6 +190,9 @@ def _attempted(
     some = [run for run in runs if not run.statement.is_effect or choices.below(_DROPPED)]
     for chosen in (some, runs):
         kept, needed = _needed(chosen, outputs, scope)
+        known = {*arguments, *captured, *[run.statement.target for run in kept]}
+        if not needed <= known:
+            continue  # what made it is left out, and Python might have a name like it
         given = {name: arguments[name] for name in arguments if name in needed} or arguments
         seen = {name: captured[name] for name in captured if name in needed}
         program = _program(scope, label, name, given, seen, kept, outputs)

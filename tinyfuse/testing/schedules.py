@@ -135,6 +135,16 @@ def _fold(choices: Choices, schedule: Schedule) -> Schedule:
     return schedule.fold(stage, choices.choose(stage.axes), 1 << choices.below(4))
 
 
+def _prefetch(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    read = [load.source for load in stage.reads() if load.source.is_input]
+    if not read:
+        raise ScheduleError(f"{stage.name} reads no input")
+    host = choices.choose(schedule.places.chain(stage))
+    loop, ahead = _loop(choices, schedule, stage), _loop(choices, schedule, host)
+    return schedule.prefetch(stage, choices.choose(read), loop, (host, ahead))
+
+
 def _place(choices: Choices, schedule: Schedule, stage: Stage) -> tuple[Stage, Loop | None]:
     return stage, choices.choose((None, *schedule[stage].loops))
 
@@ -142,5 +152,5 @@ def _place(choices: Choices, schedule: Schedule, stage: Stage) -> tuple[Stage, L
 DIRECTIVES: tuple[Callable[[Choices, Schedule], Schedule], ...] = (
     _split, _split, _tile, _reorder, _parallel, _vectorize, _unroll, _inline, _store,
     _compute_at, _compute_at, _compute_at, _compute_further_in, _compute_with, _store_at, _store_at,
-    _stream_store, _fold, _fold,
+    _stream_store, _fold, _fold, _prefetch,
 )  # fmt: skip

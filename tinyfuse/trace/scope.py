@@ -240,6 +240,8 @@ class Scope:
     # -- variables of modules
 
     def globals(self, variables: dict[str, Any]) -> Globals:
+        if isinstance(variables, Globals):  # of a function that was made while tracing
+            variables = variables._live
         known = self._globals.get(id(variables))
         if known is None:
             known = self._globals[id(variables)] = Globals(self, variables)

@@ -1,4 +1,4 @@
-"""What is asked for before it is needed: tiles and rows of the next step, and that bits stay."""
+"""Arrays read across their rows: by tiles, the next one asked for ahead, with the same bits."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from tests.graphs import GraphBuilder
-from tests.test_lower import assert_same_bits, inputs_of
-from tinyfuse.emit.c import emit_c
-from tinyfuse.errors import VerificationError
+from tests.test_lower import inputs_of
 from tinyfuse.graph.ir import Graph
-from tinyfuse.loops.ir import Loops, Prefetch, Row, walk_statements
+from tinyfuse.loops.ir import Loops, Prefetch, walk_statements
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
@@ -31,18 +29,6 @@ def transposed(rows: int, columns: int) -> Callable[[GraphBuilder], Graph]:
     def program(build: GraphBuilder) -> Graph:
         x, y = build.input("x", rows, columns), build.input("y", columns, rows)
         return build.graph(build.op("add", x, build.transpose(build.op("exp", y), 1, 0)))
-
-    return program
-
-
-def centred(*shape: int) -> Callable[[GraphBuilder], Graph]:
-    """Rows less their maximum: two passes over each row."""
-
-    def program(build: GraphBuilder) -> Graph:
-        x = build.input("x", *shape)
-        largest = build.reduce("max", x, len(shape) - 1)
-        wide = build.broadcast(build.reshape(largest, *shape[:-1], 1), *shape)
-        return build.graph(build.op("subtract", x, wide))
 
     return program
 
@@ -79,21 +65,10 @@ def test_a_transpose_goes_by_tiles_and_asks_for_the_next_one() -> None:
     ]
 
 
-def test_rows_read_twice_are_asked_for_a_row_ahead() -> None:
-    loops, _ = lowered(centred(8, 512))
-    (fetch,) = prefetches(loops)
-    assert fetch.row.buffer.name == "x"
-    text = emit_c(loops).text
-    assert "tf_prefetch(x, 2048 * i + 4 * j_first + 2048, 4 * (j_next - j_first));" in text
-
-
 @pytest.mark.parametrize(
     ("program", "machine"),
     [
         (transposed(512, 512), REFERENCE),  # in the L2
-        (centred(8, 512), REFERENCE),
-        (centred(64, 100), SMALL),  # short rows
-        (centred(2, 5000), SMALL),  # rows that are gone from the L1 by then
         (transposed(64, 16), SMALL),  # few lines, which stay in the L1
     ],
 )
@@ -102,11 +77,7 @@ def test_what_is_near_is_not_asked_for(program: Any, machine: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "program",
-    [
-        *(transposed(rows, columns) for rows in (300, 320) for columns in (257, 288)),
-        *(centred(*shape) for shape in ((3, 512), (2, 3, 300), (5, 1000), (1, 1024))),
-    ],
+    "program", [transposed(rows, columns) for rows in (300, 320) for columns in (257, 288)]
 )
 def test_bits_stay(program: Any) -> None:
     loops, stages = lowered(program)
@@ -119,18 +90,3 @@ def test_bits_stay(program: Any) -> None:
     for pieces in (1, 2, 3):
         (result,) = library.run(loops, arrays, pieces)
         assert result.tobytes() == want.tobytes()
-
-
-def test_loops_that_ask_mean_what_the_stages_say() -> None:
-    loops, stages = lowered(centred(2, 600))
-    assert prefetches(loops)
-    assert_same_bits(loops, stages)
-
-
-def test_a_row_without_elements_is_not_asked_for() -> None:
-    loops, _ = lowered(centred(2, 600))
-    (kernel,) = loops.kernels
-    empty = Prefetch(Row(loops.inputs[0], prefetches(loops)[0].row.position), 0)
-    broken = replace(kernel, body=(empty, *kernel.body))
-    with pytest.raises(VerificationError, match="no element of x is asked for"):
-        verify_loops(replace(loops, kernels=(broken,)))

@@ -1,0 +1,105 @@
+"""Which rows are asked for ahead of their use: those of arrays that no cache holds.
+
+Processors fetch ahead of loops by themselves, but not from the end of a row to the next one when
+other loops run in between. So while a kernel computes on a row that it has loaded, it asks for the
+next one, a few lines at a time.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tinyfuse.loops.ir import LoopKind
+from tinyfuse.machine import Machine
+from tinyfuse.schedule.cost import stage_bytes
+from tinyfuse.schedule.places import Loop, Site
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.stage.analysis import point_cost
+from tinyfuse.stage.ir import Stage
+
+# Bytes of a row from which on it is worth asking for.
+LEAST_ROW = 1 << 10
+# Elements in whose time the lines of as many are asked for.
+STEP = 64
+# What computing an element takes, in additions, so that memory would be idle meanwhile: a logarithm
+# or an exponential, at least.
+LEAST_COST = 12
+
+
+def prefetch_rows(schedule: Schedule, machine: Machine) -> Schedule:
+    """In kernels that go through the rows of a large array more than once, and compute long on each
+    element, ask for the next row."""
+    places = schedule.places
+    for root in places.kernels:
+        for source in _large(schedule, root, machine):
+            readers = [s for s in places.inside(Site(root, None)) if _reads(schedule, s, source)]
+            if len(readers) + _reads(schedule, root, source) > 1:
+                schedule = _prefetched(schedule, root, source, readers)
+    return schedule
+
+
+def _large(schedule: Schedule, root: Stage, machine: Machine) -> list[Stage]:
+    """What a kernel reads of the memory of the program, if it is larger than the second cache."""
+    inside = [*schedule.places.inside(Site(root, None)), root]
+    read = dict.fromkeys(source for stage in inside for source in _sources(schedule, stage))
+    return [
+        source
+        for source in read
+        if stage_bytes(source) > 2 * machine.l2
+        and len(source.axes) > 1
+        and _is_at_root(schedule, source)
+    ]
+
+
+def _sources(schedule: Schedule, stage: Stage) -> dict[Stage, None]:
+    """What a stage reads at indices, inlined stages seen through."""
+    loads = schedule.places.loads(stage)
+    return dict.fromkeys(load.source for load in loads if not load.data)
+
+
+def _reads(schedule: Schedule, stage: Stage, source: Stage) -> bool:
+    return source in _sources(schedule, stage)
+
+
+def _is_at_root(schedule: Schedule, stage: Stage) -> bool:
+    return stage.is_input or (
+        not schedule[stage].inlined and schedule.places.storage(stage) is None
+    )
+
+
+def _prefetched(schedule: Schedule, root: Stage, source: Stage, readers: list[Stage]) -> Schedule:
+    """Ask for rows in the first reader that computes long enough on each element."""
+    rows = _rows(schedule, root, source)
+    for reader in readers if rows else ():
+        assert rows is not None
+        if _computes_long(schedule, reader) and not schedule[reader].prefetch:
+            axis = reader.axes[-1]
+            split = schedule.split(reader, axis, STEP)
+            return split.prefetch(reader, source, Loop(axis, STEP), (root, rows))
+    return schedule
+
+
+def _rows(schedule: Schedule, root: Stage, source: Stage) -> Loop | None:
+    """The loop of a kernel each of whose steps is a row of an array."""
+    sites = [schedule[stage].compute_at for stage in schedule.places.attached.get(root, ())]
+    loops = list(dict.fromkeys(site.loop for site in sites if site))
+    if len(loops) != 1 or loops[0] is None or loops[0].step != 1 or loops[0].axis.extent < 2:
+        return None
+    row = math.prod(source.shape[1:]) * source.dtype.itemsize
+    return loops[0] if loops[0].axis is root.axes[0] and row >= LEAST_ROW else None
+
+
+def _computes_long(schedule: Schedule, stage: Stage) -> bool:
+    """Whether a stage computes its elements one by one, and memory has time for more meanwhile."""
+    loops = schedule[stage].loops
+    if stage.reduce_axes or stage.row_axis or stage.scatter or not loops:
+        return False
+    if loops[-1].kind is not LoopKind.VECTOR or loops[-1].axis.extent <= STEP:
+        return False
+    return loops[-1].axis is stage.axes[-1] and _cost(schedule, stage) >= LEAST_COST
+
+
+def _cost(schedule: Schedule, stage: Stage) -> int:
+    """What an element takes in additions, inlined stages included."""
+    inlined = [s for s in _sources(schedule, stage) if not s.is_input and schedule[s].inlined]
+    return sum(point_cost(each.body) for each in (stage, *inlined) if each.body is not None)
