@@ -42,6 +42,7 @@ from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.sharing import shares
 from tinyfuse.lower.storage import Names, Storage
 from tinyfuse.lower.streaming import stream
+from tinyfuse.lower.tiles import with_prefetches
 from tinyfuse.machine import Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule.places import STACK_LIMIT, Loop, Site
@@ -138,7 +139,7 @@ class _Lowering(RowLowering):
         spent = counts.cost()
         return Kernel(
             name,
-            body,
+            with_prefetches(body, self.machine),
             counts.parameters(),
             frozenset(counts.written),
             tuple(s.name for s in computed),

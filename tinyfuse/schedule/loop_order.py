@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
@@ -12,16 +12,21 @@ from tinyfuse.schedule.places import Loop, Place, Site, StagePlan
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.stage.analysis import comparisons, point_cost
 from tinyfuse.stage.expr import Load
-from tinyfuse.stage.index import Axis, flat_index
+from tinyfuse.stage.index import Affine, Axis, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
 
 LINE = 16  # elements of a cache line, for float32
+LINE_BYTES = 64
 # Rows that are added to the same elements in one trip, so that these are loaded and stored less.
 ROWS = 4
 # Elements that rows are added to at a time: with the rows they stay in the innermost cache.
 TILE = 1024
 # Operations of a stage, in additions, that may be written out for each row of a trip.
 ROW_BUDGET = 16
+
+# Rows and columns of a tile, where a stage goes through an array across its rows: each line of
+# memory is then used as a whole while it is in the innermost cache.
+SQUARE = 32
 
 # A row that threads share is cut into so many parts for each, of at least so many cache lines.
 PARTS_PER_CORE = 2
@@ -37,6 +42,7 @@ def plans(
     """The plan of every stage. seats: of those computed inside others."""
     visits = _visits(stages, seats)
     filled = {seat.stage for seat in seats.values() if _fills(seat)}
+    placed = {*seats, *(seat.stage for seat in seats.values())}
     ordered = {}
     for stage in stages.stages:
         if stage.row_axis:
@@ -46,6 +52,8 @@ def plans(
         loops = _ordered(stage, stage in filled)
         if not is_lanes:
             loops = _by_rows(stage, loops)
+        if stage not in inlined and stage not in placed:
+            loops = _by_tiles(stage, loops, inlined, machine)
         ordered[stage] = _shared(stage, loops, visits[stage], machine)
     for each in seats.values():
         for seat in (each, each.kept_at):
@@ -173,6 +181,50 @@ def _by_rows(stage: Stage, loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
     if row.axis.extent < ROWS or point_cost(stage.body) > ROW_BUDGET:
         return (*outer, row, column)
     return (*outer, Loop(row.axis, ROWS), column, Loop(row.axis, 1, LoopKind.UNROLL))
+
+
+def _by_tiles(
+    stage: Stage, loops: tuple[Loop, ...], inlined: Container[Stage], machine: Machine
+) -> tuple[Loop, ...]:
+    """Tile by tile over the last axis and the one along which something read lies in rows."""
+    if stage.reduce_axes or stage.scatter or len(loops) < 2:
+        return loops
+    column, lines = loops[-1], machine.l1 // (2 * LINE_BYTES)
+    row = _across(stage, column.axis, inlined)
+    if row is None or column.axis.extent < lines or row.extent < SQUARE:
+        return loops
+    place = next(at for at, loop in enumerate(loops) if loop.axis is row)
+    tiles = Loop(row, SQUARE), Loop(column.axis, SQUARE)
+    return (*loops[:place], *loops[place + 1 : -1], *tiles, loops[place], column)
+
+
+def _across(stage: Stage, column: Axis, inlined: Container[Stage]) -> Axis | None:
+    """The axis of a stage along which rows of what it reads lie that it goes through across."""
+    for load in _reads_through(stage, inlined):
+        if abs(_stride(load, column)) >= LINE:
+            row = next((a for a in stage.axes if abs(_stride(load, a)) == 1), None)
+            if row is not None:
+                return row
+    return None
+
+
+def _reads_through(stage: Stage, inlined: Container[Stage]) -> Iterator[Load]:
+    """What a stage reads from memory, itself or through what is inlined into it."""
+    pending = stage.reads()
+    seen: set[tuple[Stage, tuple[Affine, ...]]] = set()
+    while pending:
+        load = pending.pop()
+        if load.source not in inlined:
+            yield load
+        elif (load.source, load.indices) not in seen:
+            seen.add((load.source, load.indices))
+            values = dict(zip(load.source.axes, load.indices, strict=True))
+            pending += [_moved(inner, values) for inner in load.source.reads()]
+
+
+def _moved(load: Load, values: Mapping[Axis, Affine]) -> Load:
+    indices = tuple([index.substitute(values) for index in load.indices])
+    return Load(load.source, indices, load.data)
 
 
 def axis_order(stage: Stage) -> tuple[Axis, ...]:

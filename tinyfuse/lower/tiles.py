@@ -1,0 +1,122 @@
+"""What the next step of a loop needs is asked for during this one.
+
+Processors foresee by themselves what lies side by side, but not the next tile: a few lines of
+memory of each of many rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tinyfuse.loops.ir import (
+    Block,
+    Buffer,
+    For,
+    If,
+    Let,
+    LoopKind,
+    Prefetch,
+    Row,
+    Scope,
+    Statement,
+    Store,
+)
+from tinyfuse.loops.rewrite import values_of
+from tinyfuse.machine import Machine
+from tinyfuse.records import dataclass
+from tinyfuse.stage.expr import Load, walk
+from tinyfuse.stage.index import Affine, Axis, affine
+
+# Bytes from the start of one row to that of the next one, from which on rows lie apart.
+APART = 1024
+# Bytes of a tile of one array, at most: those of this step and of the next one fit the L1.
+LARGEST_TILE = 1 << 13
+
+
+def with_prefetches(statements: Sequence[Statement], machine: Machine) -> tuple[Statement, ...]:
+    """Ask in each step of a loop over tiles for the next tile of arrays larger than the L2."""
+    return tuple([_visited(statement, machine) for statement in statements])
+
+
+def _visited(node: Statement, machine: Machine) -> Statement:
+    if isinstance(node, Block):
+        return Block(with_prefetches(node.body, machine))
+    if isinstance(node, If):
+        then, otherwise = (with_prefetches(part, machine) for part in (node.then, node.otherwise))
+        return If(node.test, then, otherwise)
+    if not isinstance(node, For):
+        return node
+    tile = _tile(node)
+    if tile is None:
+        return For(node.variable, node.kind, with_prefetches(node.body, machine))
+    fetches = _of_next_tile(node.variable, tile, machine)
+    return For(node.variable, node.kind, (*fetches, *node.body))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """Two loops, one right inside the other, and all that is read and stored there."""
+
+    rows: Axis
+    columns: Axis
+    places: tuple[tuple[Buffer, Affine], ...]
+
+
+def _tile(node: For) -> _Tile | None:
+    """The tile that each step of a loop goes through, if that is all it does."""
+    rows = node.body[0]
+    if len(node.body) > 1 or not isinstance(rows, For) or len(rows.body) > 1:
+        return None
+    columns = rows.body[0]
+    if not isinstance(columns, For) or not all(isinstance(s, (Let, Store)) for s in columns.body):
+        return None
+    places = dict.fromkeys(place for statement in columns.body for place in _places(statement))
+    return _Tile(rows.variable, columns.variable, tuple(places))
+
+
+def _places(statement: Statement) -> Iterator[tuple[Buffer, Affine]]:
+    """The elements that a statement reads and stores, but where data decides which."""
+    for value in values_of(statement):
+        for node in walk(value):
+            if isinstance(node, Load) and not node.data:
+                yield node.source, node.indices[0]
+    if isinstance(statement, Store) and statement.offset is None:
+        yield statement.buffer, statement.position
+
+
+def _of_next_tile(variable: Axis, tile: _Tile, machine: Machine) -> list[Statement]:
+    """Loops over the rows of what the next step needs of each array, if these lie apart."""
+    found: dict[int, list[Prefetch]] = {}
+    seen = set()
+    for buffer, position in tile.places:
+        rows = _rows(buffer, position, tile)
+        if buffer in seen or rows is None or not _comes_from_far(buffer, machine):
+            continue
+        along, across = rows
+        step = position.coefficient(variable)
+        if step and along.extent * across.extent * buffer.dtype.itemsize <= LARGEST_TILE:
+            seen.add(buffer)
+            turn = affine(Axis(tile.rows.name, across.extent))
+            values = {along: affine(along.start), across: turn + across.start}
+            row = Row(buffer, (position + step).substitute(values))
+            found.setdefault(across.extent, []).append(Prefetch(row, along.extent))
+    return [
+        For(Axis(tile.rows.name, extent), LoopKind.SERIAL, tuple(fetches))
+        for extent, fetches in found.items()
+    ]
+
+
+def _rows(buffer: Buffer, position: Affine, tile: _Tile) -> tuple[Axis, Axis] | None:
+    """The axes along the rows of a tile of a buffer, and across; None where there are no rows that
+    lie apart."""
+    if any(not isinstance(term, Axis) for term, _ in position.terms):
+        return None
+    for along, across in ((tile.columns, tile.rows), (tile.rows, tile.columns)):
+        distance = abs(position.coefficient(across)) * buffer.dtype.itemsize
+        if position.coefficient(along) == 1 and distance >= APART:
+            return along, across
+    return None
+
+
+def _comes_from_far(buffer: Buffer, machine: Machine) -> bool:
+    return buffer.scope in (Scope.ARGUMENT, Scope.SCRATCH) and buffer.nbytes > machine.l2
