@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tinyfuse
 from tests.trace_checking import check
 
 STRIDES = {
@@ -103,3 +104,24 @@ def test_what_is_made_of_written_arrays_lies_like_them(write: str) -> None:
     for strides in [each for each in STRIDES.values() if 0 not in each and each != (4, 4)]:
         z: np.ndarray = np.ndarray((3, 3), memory.dtype, memory.copy(), 4 * 100, strides)
         check(space["f"], z)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8])
+@pytest.mark.parametrize("layout", ["C", "F", "reversed", "repeated row", "repeated column"])
+def test_what_is_indexed_lies_as_the_index_does(dtype: type, layout: str) -> None:
+    plain = (np.arange(21, dtype=dtype) % 9).reshape(3, 7)
+    index = {
+        "C": plain,
+        "F": np.asfortranarray(plain),
+        "reversed": np.asfortranarray(plain)[::-1],
+        "repeated row": np.broadcast_to(plain[0], (3, 7)),
+        "repeated column": np.broadcast_to(plain[:, :1], (3, 7)),
+    }[layout]
+
+    def fill(x, index):
+        taken = x[index]
+        taken.ravel()[:] = 5  # of a copy, where numpy does not lay it out in C order
+        return taken
+
+    x = np.arange(9.0)
+    np.testing.assert_array_equal(tinyfuse.jit(fill)(x, index), fill(x, index))

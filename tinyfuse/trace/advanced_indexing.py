@@ -202,7 +202,7 @@ def positions_along(positions: Positions, extent: int, checked: bool = True) -> 
         if checked:
             require_in_range(known, positions.axis, extent)
         return _known_positions(values, known, extent)
-    index = cast_atom(values._atom, INT64)
+    index = _as_int64(values._atom)
     bound = position_bound(active(), index)
     if bound is not None and bound <= extent:
         return index
@@ -215,8 +215,16 @@ def positions_along(positions: Positions, extent: int, checked: bool = True) -> 
 
 def _known_positions(values: Any, known: np.ndarray, extent: int) -> Atom:
     if type(values) is Tracer and not (known < 0).any():
-        return cast_atom(values._atom, INT64)
+        return _as_int64(values._atom)
     return constant_atom(np.where(known < 0, known + extent, known).astype(np.int64))
+
+
+def _as_int64(index: Atom) -> Atom:
+    """The positions as int64; what numpy makes of them lies as the index itself does."""
+    converted = cast_atom(index, INT64)
+    if converted is not index:
+        active().memory.convert(index, converted)
+    return converted
 
 
 def require_in_range(known: np.ndarray, axis: int, extent: int) -> None:
