@@ -16,10 +16,11 @@ from tests.test_fusion import bytes_moved, lowered
 from tinyfuse.compilation import Lowered
 from tinyfuse.errors import ScheduleError
 from tinyfuse.graph.simplify import simplify
-from tinyfuse.loops.ir import For, LoopKind, Scope, Statement, Store, walk_statements
+from tinyfuse.loops.ir import Alloc, For, Kernel, LoopKind, Scope, Statement, Store, walk_statements
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
+from tinyfuse.records import replace
 from tinyfuse.schedule import groups, planner, stencils
 from tinyfuse.schedule.groups import Grouping
 from tinyfuse.schedule.planner import default_schedule
@@ -142,6 +143,7 @@ def test_nothing_costly_is_computed_again_and_again(monkeypatch: pytest.MonkeyPa
     arrays = ones(30, 400), ones(50, 400)
     assert times(lowered(weighted_totals, *arrays), "exp") == 30 * 400
     monkeypatch.setattr(planner, "CHEAP", 1000)
+    monkeypatch.setattr(planner, "SLOW_ALONE", 1000)
     assert times(lowered(weighted_totals, *arrays), "exp") == 50 * 30 * 400
 
 
@@ -350,3 +352,56 @@ def test_planning_takes_time_in_proportion(program: Any, length: int) -> None:
     arrays = ones(60, 500), ones(60, 500)
     once, twice = (calls_to_plan(program(size), *arrays) for size in (length, 2 * length))
     assert twice < 2.4 * once
+
+
+def totals_of_exponentials(x):
+    return np.exp(x).sum(axis=1)
+
+
+def test_what_takes_elements_one_by_one_finds_them_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Vectors compute exponentials, not a chain over short rows; nor do rows that are too short."""
+    assert kernels_of(lowered(totals_of_exponentials, ones(10000, 31))) == ["exp_1", "out"]
+    monkeypatch.setattr(groups, "VECTOR_ROW", 1)
+    (kernel,) = lowered(totals_of_exponentials, ones(10000, 31)).kernels
+    assert [loop.variable.extent for loop in loops_of(kernel)] == [10000, 31, 31]
+    monkeypatch.setattr(planner, "SLOW_ALONE", 1000)
+    (kernel,) = lowered(totals_of_exponentials, ones(10000, 31)).kernels
+    assert [loop.variable.extent for loop in loops_of(kernel)] == [10000, 31]
+
+
+def loops_of(kernel: Kernel) -> list[For]:
+    return [each for each in walk_statements(kernel.body) if isinstance(each, For)]
+
+
+def nine_times(u):
+    rows = [np.exp(u)]
+    for _ in range(9):
+        rows.append(np.sin(rows[-1][1:] + rows[-1][:-1]))
+    total = 0
+    for each in rows:
+        total = total + each[: len(rows[-1])] * each[-len(rows[-1]) :]
+    return total
+
+
+def test_all_that_is_alive_at_once_fits_a_stack() -> None:
+    for kernel in lowered(nine_times, ones(1024, 1024)).kernels:
+        for strip in kernel.body[-1].body:
+            stack = [each for each in walk_statements([strip]) if isinstance(each, Alloc)]
+            assert sum(each.buffer.nbytes for each in stack) <= 2 * stencils.STACK_BYTES
+
+
+def four_times(u):
+    for _ in range(4):
+        v = u.copy()
+        v[1:-1] = u[2:] + u[:-2]
+        u = v
+    return u
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_edges_of_many_stages_do_not_keep_a_loop_whole(cores: int) -> None:
+    traced = tinyfuse.jit(four_times).trace(ones(1024, 1024))
+    machine = replace(REFERENCE, cores=cores)
+    assert len(Lowered(traced, traced.options, machine).kernels) == 1

@@ -119,6 +119,7 @@ def threads_share_what_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_order, "PARALLEL_ELEMENTS", 1)
     monkeypatch.setattr(groups, "PARALLEL_ELEMENTS", 1)
     monkeypatch.setattr(stencils, "PLACES_PER_CORE", 1)
+    monkeypatch.setattr(stencils, "RING_ROW", 1)
 
 
 @pytest.mark.usefixtures("threads_share_what_is_small")

@@ -14,11 +14,21 @@ from collections.abc import Callable, Mapping, Sequence
 from tinyfuse.loops.ir import Block, LoopKind, Statement
 from tinyfuse.lower.bounds import Range, Ranges, changes, excluded
 from tinyfuse.lower.coverage import Coverage
-from tinyfuse.lower.pieces import Piece, assembled, choices, numbered_steps, parts, run, steps
+from tinyfuse.lower.pieces import (
+    MAX_FILLED_PIECES,
+    Piece,
+    assembled,
+    choices,
+    numbered_steps,
+    parts,
+    run,
+    steps,
+)
 from tinyfuse.lower.reads import Reads
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.storage import Names
 from tinyfuse.schedule.places import Loop, Site
+from tinyfuse.schedule.schedule import MAX_PIECES
 from tinyfuse.stage.expr import Op, walk
 from tinyfuse.stage.index import Axis, affine
 from tinyfuse.stage.ir import Stage
@@ -124,7 +134,9 @@ class NestLowering(ABC):
         if range_.base.is_constant:
             name = self.names.fresh(loop.axis.name) if range_.extent > 1 else ""
             start = range_.base.constant
-            return [run(name, low, high) for low, high in parts(start, start + range_.extent, cuts)]
+            most = MAX_FILLED_PIECES if stage in self.regions.places.attached else MAX_PIECES
+            edges = parts(start, start + range_.extent, cuts, most)
+            return [run(name, low, high) for low, high in edges]
         if range_.extent == 1:
             return choices(range_.base, cuts)
         variable = Axis(self.names.fresh(loop.axis.name), range_.extent)

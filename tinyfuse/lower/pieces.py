@@ -29,10 +29,17 @@ class Piece:
     test: Axis | None = None
 
 
-def parts(low: int, high: int, cuts: Sequence[int]) -> list[tuple[int, int]]:
-    """[low, high) cut at the places inside it, unless there are too many."""
+# The same of a loop in which other stages are computed: without the cuts each step might need all
+# of them.
+MAX_FILLED_PIECES = 32
+
+
+def parts(
+    low: int, high: int, cuts: Sequence[int], most: int = MAX_PIECES
+) -> list[tuple[int, int]]:
+    """[low, high) cut at the places inside it, unless that makes more pieces than allowed."""
     inside = sorted({cut for cut in cuts if low < cut < high})
-    edges = [low, *(inside if len(inside) < MAX_PIECES else []), high]
+    edges = [low, *(inside if len(inside) < most else []), high]
     return list(pairwise(edges)) if low < high else []
 
 
@@ -83,7 +90,7 @@ def numbered_steps(
     inside = [edge for number in changed for edge in (number, number + 1)]
     name = fresh(f"{loop.axis.name}_outer") if count > 1 else ""
     pieces = []
-    for low, high in parts(0, count, inside):
+    for low, high in parts(0, count, inside, MAX_FILLED_PIECES):
         if high - low == 1:
             first = Range(affine(start + low * loop.step), loop.step)
             pieces.append(Piece(first, low, high))

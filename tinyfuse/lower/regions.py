@@ -194,6 +194,9 @@ def _hull(stage: Stage, axis: Axis, first: Range, *others: Range) -> Range:
     everything = whole(axis)
     if axis is stage.row_axis or everything in (first, *others):
         return everything
-    for other in others:
-        first = first.hull(other)
+    try:
+        for other in others:
+            first = first.hull(other)
+    except ScheduleError as error:
+        raise ScheduleError(f"compute_at({stage.name}): {error}") from None
     return first

@@ -25,6 +25,8 @@ FRAME_BYTES = 1 << 17
 # Operations and stored stages of one group: the C compiler's time grows faster than a function.
 GROUP_OPERATIONS = 1000
 GROUP_UNITS = 24
+# Elements of a row from which on vectors are full for most of it.
+VECTOR_ROW = 64
 # Places of the frame for each core, so that threads have something to share.
 PLACES_PER_CORE = 2
 # Arrays that one loop may go through together: more than that, and processors lose sight of them.
@@ -74,7 +76,8 @@ class Grouping:
     """Forms the groups of a program whose inlined stages are known.
 
     reads: for each stored stage what it reads. parts: stages computed inside others already.
-    operations: of each stored stage, inlined ones included.
+    operations: of each stored stage, inlined ones included. slow: those that compute long on each
+    element, so that vectors count.
     """
 
     def __init__(
@@ -84,11 +87,13 @@ class Grouping:
         reads: Mapping[Stage, Sequence[Read]],
         parts: Mapping[Stage, Seat],
         operations: Mapping[Stage, int],
+        slow: Collection[Stage],
         alone: Collection[Stage],
     ):
         self.machine = machine
         self.reads = reads
         self.alone = alone
+        self.slow = slow
         self.outputs = frozenset(stages.outputs)
         self.order = {stage: number for number, stage in enumerate(stages.stages)}
         self.unit_of = _units([s for s in stages.stages if s in reads], parts, operations)
@@ -192,11 +197,18 @@ class Grouping:
         places = math.prod(axis.extent for axis in units[-1].outer[:depth])
         if work >= PARALLEL_ELEMENTS and places < PLACES_PER_CORE * self.machine.cores:
             return f"threads would share only {places} steps"
+        if work >= PARALLEL_ELEMENTS and any(self._is_narrow(unit, depth) for unit in units):
+            return f"rows of less than {VECTOR_ROW} elements are too short for vectors"
         if len(units) > GROUP_UNITS or sum(u.operations for u in units) > GROUP_OPERATIONS:
             return f"one kernel would do more than {GROUP_OPERATIONS} operations"
         if self._frame_bytes(units, depth) > FRAME_BYTES:
             return f"more than {FRAME_BYTES} bytes would be kept at each step"
         return self._saves(units) or self._crossing(units)
+
+    def _is_narrow(self, unit: Unit, depth: int) -> bool:
+        """Whether a unit computes long on each element of a row, and rows are short."""
+        inner = [axis for axis in unit.root.axes if axis not in unit.outer[:depth]]
+        return unit.root in self.slow and 1 < math.prod(a.extent for a in inner) < VECTOR_ROW
 
     def _combines_stored(self, unit: Unit) -> bool:
         """Whether a tree combines in place what is stored once, so that it can run only once."""

@@ -30,6 +30,9 @@ GUARDED_BUDGET = 16
 CHEAP = 1
 # The same for what several stages read, which then is neither stored nor loaded.
 CHEAP_FOR_EACH = 4
+# What an element costs at least, in additions, to be worth a vector loop of its own before a loop
+# that takes elements one by one: an exponential.
+SLOW_ALONE = 10
 # Bytes of the lanes or blocks of one reduction, less than the innermost cache.
 PARTS_BYTES = 1 << 15
 # Rows to sum, for each core, from which on threads share rows rather than blocks of a row.
@@ -97,6 +100,7 @@ class _Planner:
         self.readers: dict[Stage, list[Stage]] = {}
         self.uses: dict[Stage, dict[tuple[Stage, Indices], _Use]] = {}
         self.operations: dict[Stage, int] = {}  # of a stored stage, with what is inlined into it
+        self.costs: dict[Stage, int] = {}  # the same in additions, for an element
         self.inlined: set[Stage] = set()
         self.gathered: set[Stage] = set()
         self.seats: dict[Stage, Seat] = {}
@@ -111,8 +115,10 @@ class _Planner:
             self.inlined.add(stage)
             for use in uses:
                 self.operations[use.reader] += own
+                self.costs[use.reader] += self.content[stage].cost
         else:
             self.operations[stage] = own
+            self.costs[stage] = self.content[stage].cost
             uses = [_Use(stage, tuple(map(affine, stage.axes)), 0)]
         self._pass_on(stage, uses)
         names = tuple(reader.name for reader in reversed(self.readers.get(stage, [])))
@@ -199,6 +205,8 @@ class _Planner:
             return STORE, f"{reader.name} would divide to find each element"
         if content.tests and len(uses) > 1:
             return STORE, f"{reader.name} would test for its edges in {len(uses)} places"
+        if content.cost >= SLOW_ALONE and _goes_one_by_one(reader):
+            return STORE, f"{reader.name} goes from one element to the next: vectors compute it"
         repeats = _repeats(stage, uses)
         if content.cost * (repeats - 1) > CHEAP:
             return STORE, f"{reader.name} would compute it {repeats} times over"
@@ -209,7 +217,13 @@ class _Planner:
     def group(self, stages: Stages, decisions: dict[Stage, Decision]) -> None:
         """Put stages at the root that go through the same outer loops into one kernel."""
         grouping = Grouping(
-            stages, self.machine, self._reads(stages), self.seats, self.operations, self.alone
+            stages,
+            self.machine,
+            self._reads(stages),
+            self.seats,
+            self.operations,
+            {s for s, cost in self.costs.items() if cost >= SLOW_ALONE and not s.reduce_axes},
+            self.alone,
         )
         for group in grouping.form():
             for stage, seat in grouping.seats(group).items():
@@ -283,6 +297,13 @@ def _elements(part: Stage) -> int:
     """How many elements are visited for a part of a reduction, lanes and all."""
     chain = part if part.order is Order.SERIAL else part.reads()[0].source
     return math.prod([axis.extent for axis in (*chain.axes, *chain.reduce_axes)])
+
+
+def _goes_one_by_one(stage: Stage) -> bool:
+    """Whether a stage's innermost loop takes elements in an order that no vectors have."""
+    if stage.scan:
+        return stage.scan is stage.axes[-1]
+    return _runs_along_rows(stage) and stage.dtype.kind == "f"
 
 
 def _runs_along_rows(stage: Stage) -> bool:

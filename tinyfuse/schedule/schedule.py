@@ -60,7 +60,7 @@ class Schedule:
             check(self._places, directive)
 
     def __getitem__(self, stage: Stage) -> StagePlan:
-        return self._plans[stage]
+        return self._plan(stage)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schedule):

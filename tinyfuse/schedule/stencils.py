@@ -28,6 +28,8 @@ RING_ROW = 64
 MOST_RINGS = 3
 # How many times as much as needed strips may compute.
 MOST_RECOMPUTED = 1.25
+# Bytes of a thread's stack that strips may take in all.
+STACK_BYTES = 1 << 20
 # Operations of one kernel, and stages in it: of each the C compiler sees up to three copies.
 CHAIN_OPERATIONS = 200
 CHAIN_STAGES = 12
@@ -172,7 +174,8 @@ class Stencils:
         """How many rows of the last unit to compute at a time; None where no number is good."""
         wide = max(chain.halos[unit.root].width for unit in chain.members)
         row = max(_row_bytes(unit.root) for unit in chain.members)
-        rows = min(self.machine.l2 * 3 // 8, STACK_LIMIT) // row - wide
+        alive = self._alive(chain)
+        rows = min(min(self.machine.l2 * 3 // 4, STACK_BYTES) // alive, STACK_LIMIT // row) - wide
         if rows < 1:
             return None
         step = min(1 << (rows.bit_length() - 1), _power_of_two(64 * max(1, wide)))
@@ -181,6 +184,27 @@ class Stencils:
             return None
         enough = chain.rows.extent >= PLACES_PER_CORE * self.machine.cores * step
         return step if enough else None
+
+    def _alive(self, chain: Chain) -> int:
+        """Bytes of a row of all that is needed at once, while one unit after the other is computed:
+        what is not needed any more leaves its memory to others."""
+        units = sorted(chain.members, key=lambda unit: self.grouping.order[unit.root])
+        place = {unit: number for number, unit in enumerate(units)}
+        lives = [
+            (number, max(place.get(reader, len(units)) for reader in self._readers(unit)))
+            for number, unit in enumerate(units)
+        ]
+        return max(
+            sum(
+                _row_bytes(unit.root)
+                for unit, (first, last) in zip(units, lives, strict=True)
+                if first <= now <= last
+            )
+            for now in range(len(units) + 1)
+        )
+
+    def _readers(self, unit: Unit) -> list[Unit]:
+        return list(self.grouping.readers[unit.root])
 
 
 def _offset(read: Read, reader: Stage) -> int | None:
