@@ -28,7 +28,7 @@ def chain(x: Any) -> Any:
     c = b * x
     d = np.sqrt(c)
     e = d - a
-    total = e.sum(axis=1)
+    total = e.sum(axis=0)
     f = total / 2
     return np.maximum(f, 0)
 

@@ -16,6 +16,7 @@ from tinyfuse.compilation import Lowered
 from tinyfuse.constants import Constants
 from tinyfuse.dtypes import FLOAT32, FLOAT64
 from tinyfuse.graph.scalar_ops import SCALAR_OPS, cost
+from tinyfuse.graph.simplify import simplify
 from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS
 from tinyfuse.loops.cost import count
 from tinyfuse.loops.ir import (
@@ -30,6 +31,7 @@ from tinyfuse.loops.ir import (
     Scope,
     Store,
 )
+from tinyfuse.lower.lower import lower
 from tinyfuse.machine import KIB, MIB, REFERENCE, REFERENCE_AVX2, Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule.cost import (
@@ -40,6 +42,7 @@ from tinyfuse.schedule.cost import (
     seconds,
     stage_cost,
 )
+from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.expr import Load, Op
 from tinyfuse.stage.index import Axis, affine
@@ -100,7 +103,10 @@ def test_an_element_that_one_step_uses_again_and_again_stays_in_a_register():
 def test_far_apart_elements_take_whole_lines():
     near = kernel_of(lambda x: x.T + 1, ones(100, 100)).cost
     assert (near.accesses, near.lines) == (100 * 100 * (64 + 4), 0)
-    far = kernel_of(lambda x: x.T + 1, ones(400, 400)).cost
+    traced = tinyfuse.jit(lambda x: x.T + 1).trace(ones(400, 400))
+    plain = Schedule(build_stages(simplify(traced.graph)))  # the planner goes through tiles
+    (kernel,) = lower(plain, REFERENCE).kernels
+    far = kernel.cost
     assert (far.accesses, far.lines) == (400 * 400 * 4, 400 * 400 * 64)
 
 
