@@ -172,6 +172,13 @@ static inline real_t tf_frexp_mantissa_real(real_t x) {
   return ((x != 0) & (__builtin_fabs_real(x) < __builtin_inf_real())) ? mantissa : x;
 }
 
+// chosen where the condition holds, else other: by their bits. Both are loaded before, since gcc 12
+// mixes up loads behind several conditions in one sum.
+static inline real_t tf_select_real(bool8_t condition, real_t chosen, real_t other) {
+  bits_t mask = -(bits_t)condition;
+  return tf_from_bits_real((tf_bits_real(chosen) & mask) | (tf_bits_real(other) & ~mask));
+}
+
 // a + b. Out of sight of what a and b are: of -x + 0.0 gcc 12 makes -x, for a converted integer x.
 static inline real_t tf_add_real(real_t a, real_t b) {
   return a + b;

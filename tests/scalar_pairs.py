@@ -94,7 +94,7 @@ def _module_text(pairs: Sequence[Pair]) -> str:
 def _function(name: str, pair: Pair, used: dict[str, None]) -> str:
     arrays = {f"x{k}": dtype for k, dtype in enumerate(pair.inner.dtypes)}
     arrays |= {f"z{k}": dtype for k, dtype in _others(pair)}
-    value = Expressions({}, used, fused="fma" in (pair.inner.name, pair.outer.name))
+    value = Expressions({}, used, "fma" in (pair.inner.name, pair.outer.name), chained=False)
     return "\n".join(
         [
             f"int {name}(void *const *arrays, void *scratch, const void *pool) {{",

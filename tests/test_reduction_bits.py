@@ -159,3 +159,21 @@ def test_places_of_extremes(dtype: str, length: int) -> None:
         rows, flat = compiled(x)
         assert rows.tolist() == getattr(x, name)(axis=1).tolist()
         assert flat == getattr(x, name)()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [1, 2, 3, 5, 8, 16, 40])
+def test_sums_of_what_conditions_pick(columns: int, dtype: type) -> None:
+    """As optimized as calls are: gcc 12 mixes up loads behind several conditions in one sum."""
+    random = np.random.default_rng(columns)
+    x = random.integers(-8, 8, (61, columns)).astype(dtype)
+    groups = random.integers(0, 3, 61)
+
+    def totals(groups, x):
+        picked = np.where((groups == 1)[:, None], x, 0)
+        others = np.where((groups == 2)[:, None], x, 1)
+        few = np.where((groups == 0)[:, None], x, 0)[:60]
+        return picked.sum(axis=0), others.sum(axis=0), few.reshape(20, 3, -1).sum(axis=(1, 2))
+
+    for found, expected in zip(tinyfuse.jit(totals)(groups, x), totals(groups, x), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -172,13 +172,23 @@ def _call(kernel: Kernel, task: str) -> str:
     return f"tf_run(pool, {task}, (void *[]){{{arguments}}}, {extent}, {kernel.grain});"
 
 
+def adds_up(kernel: Kernel) -> bool:
+    """Whether a floating-point value is made of itself and others, step after step."""
+    return any(
+        isinstance(node, Load) and node.source is statement.buffer
+        for statement in walk_statements(kernel.body)
+        if isinstance(statement, Store) and statement.buffer.dtype.kind == "f"
+        for node in walk(statement.value)
+    )
+
+
 class _KernelText:
     """The function of one kernel."""
 
     def __init__(self, kernel: Kernel, used: dict[str, None], fused: bool):
         self.kernel, self.used = kernel, used
         self.locals = local_names(kernel)
-        self.expressions = Expressions(self.locals, used, fused)
+        self.expressions = Expressions(self.locals, used, fused, adds_up(kernel))
         self.taken = {*self.locals.values(), *names_in(kernel)}
         self.blocks: dict[Store, str] = {}  # where elements to be streamed are put first
 

@@ -19,12 +19,16 @@ class Expressions:
     """Writes expressions; `used` collects what they need of the prelude.
 
     fused: whether the program has fused multiply-adds, whose negation gcc gets wrong, as it does
-    that of signed integers.
+    that of signed integers. chained: whether the kernel adds up floating-point values, where it
+    gets loads behind several conditions wrong.
     """
 
-    def __init__(self, local_names: Mapping[Local, str], used: dict[str, None], fused: bool):
+    def __init__(
+        self, local_names: Mapping[Local, str], used: dict[str, None], fused: bool, chained: bool
+    ):
         self.local_names, self.used = local_names, used
         self.exact_negatives = "if" if fused else "i"
+        self.chained = chained
 
     def text(self, root: Expr) -> CText:
         done: dict[int, CText] = {}
@@ -51,7 +55,8 @@ class Expressions:
                 return op_text("exact_negative", [operand], [node.dtype], node.dtype, self.used)
             operands = [done[id(operand)] for operand in node.operands]
             dtypes = [operand.dtype for operand in node.operands]
-            name = f"exact_{node.name}" if zeros.meet_in(node) else node.name
+            exact = zeros.meet_in(node) or (self.chained and _loads_by_data(node))
+            name = f"exact_{node.name}" if exact else node.name
             return op_text(name, operands, dtypes, node.dtype, self.used)
         if isinstance(node, Cast):
             return cast_text(done[id(node.operand)], node.operand.dtype, node.dtype, self.used)
@@ -66,6 +71,16 @@ class Expressions:
             return index_c(node.index)
         assert isinstance(node, IndexTest)
         return test_c(node)
+
+
+def _loads_by_data(node: Op) -> bool:
+    """Whether data decides if a floating-point value is loaded that lies there in any case."""
+    if node.name != "select" or node.dtype.kind != "f":
+        return False
+    condition, *branches = node.operands
+    if any(isinstance(part, IndexTest) for part in walk(condition)):
+        return False
+    return any(isinstance(part, Load) for branch in branches for part in walk(branch))
 
 
 def _negated(node: Op) -> Expr | None:

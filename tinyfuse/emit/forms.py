@@ -200,6 +200,13 @@ def select(operation: Operation) -> CText:
     return CText(f"{test} ? {middle} : {other.text}", Precedence.CONDITIONAL)
 
 
+def prelude_select(operation: Operation) -> CText:
+    """A select by a function of the prelude, whose operands are all evaluated."""
+    function = f"tf_select_{SUFFIXES[operation.dtype]}"
+    operation.used[function] = None
+    return call(function, *[operand.text for operand in operation.operands])
+
+
 def integer_fma(operation: Operation) -> CText:
     """a * b + c in the arithmetic of integers, which wraps around once at the end."""
     a, b, c = operation.operands

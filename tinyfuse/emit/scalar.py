@@ -35,6 +35,7 @@ from tinyfuse.emit.forms import (
     of_bits,
     prefix,
     prelude,
+    prelude_select,
     reciprocal,
     select,
     square,
@@ -54,8 +55,8 @@ def op_text(
     """The operation `name` on operands of `dtypes`, with a result of `dtype`.
 
     `name` is a row of `SCALAR_OPS`, `fma`, or what stands for an operator that gcc would get wrong
-    (`exact_add`, `exact_subtract`, `exact_negative`: see the prelude); the dtypes are those of a
-    loop of numpy's ufunc. A select evaluates only what it chooses.
+    (`exact_add`, `exact_subtract`, `exact_negative`, `exact_select`: see the prelude); the dtypes
+    are those of a loop of numpy's ufunc. A select evaluates only what it chooses.
     """
     return _FORMS[name][dtypes[-1].kind](Operation(name, operands, dtypes, dtype, used))
 
@@ -120,6 +121,7 @@ _FORMS: dict[str, Row] = {
     "negative": _numbers(prefix("-")) | {"i": prelude("negative")},
     "exact_add": _floats(prelude("add")),
     "exact_subtract": _floats(prelude("subtract")),
+    "exact_select": _floats(prelude_select),
     "exact_negative": {"i": prelude("negative"), "f": prelude("negative")},
     "positive": _numbers(identity),
     "conjugate": _numbers(identity),
