@@ -97,3 +97,16 @@ def test_the_same_bits_and_c_that_says_so() -> None:
     assert "      tf_prefetch(x + 1100 * i + 64 * j_outer + 1100, 256);\n" in text
     assert "  // " not in text[text.index("static inline void tf_prefetch") :].split("\n}\n")[0]
     assert jitted(x).tobytes() == tinyfuse.jit(softmax, fuse=False)(x).tobytes()
+
+
+def test_an_array_without_elements_is_not_asked_for() -> None:
+    build = GraphBuilder("nothing")
+    x = build.input("x", 3, 0)
+    stages = build_stages(build.graph(build.reduce("prod", x, 1)))
+    (out,) = stages.stages
+    rows, columns = Loop(out.axes[0]), Loop(out.reduce_axes[0])
+    for loop in (rows, columns):
+        schedule = Schedule(stages).prefetch(out, stages.inputs[0], loop, (out, rows))
+        loops = lower(schedule, REFERENCE)
+        assert "prefetch" not in loops_text(loops)
+        assert_same_bits(loops, stages)

@@ -19,6 +19,7 @@ from tinyfuse.loops.ir import (
     If,
     Let,
     Operation,
+    Prefetch,
     Scope,
     SortRow,
     Statement,
@@ -91,6 +92,8 @@ class Counts:
             self.add_sort(statement, times)
         elif isinstance(statement, HalveRow):
             self.add_halving(statement, times)
+        elif isinstance(statement, Prefetch):
+            _add(self.read, statement.row.buffer, 0)  # it is a parameter, also if nothing is read
         for value in values_of(statement):
             self.add_value(value, times, loop)
         if isinstance(statement, Let) and (varying := self.varying[loop]):

@@ -382,6 +382,8 @@ class _Lowering(RowLowering):
         read = self.regions.of_source(stage, plan.source, ranges)
         if counter is None or read is None or any(range_.extent > 1 for range_ in read[:-1]):
             return []  # one step alone, or rows apart from each other
+        if not read[-1].extent:
+            return []
         later = {counter: counter + plan.distance}
         places = [range_.base.substitute(later) for range_ in read]
         storage = self.storage[plan.source]
