@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime_programs import answering, run_python
-from tinyfuse.cache_directory import sha256, usual_directory
+from tinyfuse.cache_directory import sha256, temporary_directory, usual_directory
 from tinyfuse.errors import CacheError, CompilationError
 from tinyfuse.runtime import cache
 from tinyfuse.runtime.build import build, cache_key, without_comments
@@ -33,6 +33,7 @@ STARTING_A_PROCESS = (
 @pytest.fixture(autouse=True)
 def directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("TINYFUSE_CACHE_DIR", str(tmp_path / "cache"))
+    temporary_directory.cache_clear()  # where other tests may have put their code
     cache._counts.reset()
     return tmp_path / "cache"
 
