@@ -405,3 +405,19 @@ def test_edges_of_many_stages_do_not_keep_a_loop_whole(cores: int) -> None:
     traced = tinyfuse.jit(four_times).trace(ones(1024, 1024))
     machine = replace(REFERENCE, cores=cores)
     assert len(Lowered(traced, traced.options, machine).kernels) == 1
+
+
+def sought_at_every_other(table):
+    places = np.digitize(table, np.cumsum(table > 0), right=True)
+    places[::2] = 1
+    return places
+
+
+def test_what_stands_behind_a_test_is_not_written_out_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing has a name there: a search of seven halvings would be seven times as long each."""
+    text = lowered(sought_at_every_other, ones(100)).as_text("c")
+    assert len(text) < 30_000
+    monkeypatch.setattr(planner._Planner, "_write_out", lambda self, stage: None)
+    assert len(lowered(sought_at_every_other, ones(100)).as_text("c")) > 10 * len(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from tinyfuse.graph.scalar_ops import cost
@@ -81,12 +82,14 @@ class _Use:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What a stage's own expression holds. cost: in additions."""
+    """What a stage's own expression holds. cost: in additions. references: how often the C of the
+    expression mentions each source."""
 
     operations: int
     cost: int
     tests: tuple[IndexTest, ...]
     loads: tuple[Load, ...]
+    references: Mapping[Stage, int]
 
 
 class _Planner:
@@ -101,6 +104,7 @@ class _Planner:
         self.uses: dict[Stage, dict[tuple[Stage, Indices], _Use]] = {}
         self.operations: dict[Stage, int] = {}  # of a stored stage, with what is inlined into it
         self.costs: dict[Stage, int] = {}  # the same in additions, for an element
+        self.copies: dict[Stage, int] = {}  # how often it is written out behind tests, if inlined
         self.inlined: set[Stage] = set()
         self.gathered: set[Stage] = set()
         self.seats: dict[Stage, Seat] = {}
@@ -130,11 +134,12 @@ class _Planner:
         for source in dict.fromkeys(load.source for load in content.loads):
             self.readers.setdefault(source, []).append(stage)
         several = stage in self.inlined and len({use.reader for use in uses}) > 1
-        own = content.cost if several else 0
+        own, written_out = content.cost if several else 0, False
         for use in uses:
             values = dict(zip(stage.axes, use.indices, strict=True))
             behind = use.guarded or not _decidable(content.tests, values)
             guarded = use.guarded + content.operations if behind else 0
+            written_out = written_out or bool(behind)
             for load in content.loads:
                 if load.data:
                     self.gathered.add(load.source)
@@ -142,6 +147,15 @@ class _Planner:
                 known = self.uses.setdefault(load.source, {})
                 found = _Use(use.reader, indices, guarded, bool(load.data), use.repeated + own)
                 known.setdefault((use.reader, indices), found)
+        if written_out:
+            self._write_out(stage)
+
+    def _write_out(self, stage: Stage) -> None:
+        """Count what a stage reads as often as its expression is written, where nothing has a name:
+        in the stage itself once, inlined behind a test once for each time that it is read."""
+        times = self.copies.get(stage, 1) if stage in self.inlined else 1
+        for source, references in self.content[stage].references.items():
+            self.copies[source] = self.copies.get(source, 0) + times * references
 
     def _action(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
         if stage in self.outputs:
@@ -201,6 +215,9 @@ class _Planner:
         guarded = max(use.guarded for use in uses)
         if guarded and guarded + content.operations > GUARDED_BUDGET:
             return STORE, f"more than {GUARDED_BUDGET} operations would stand behind a test"
+        written = self.copies.get(stage, 0) if guarded else 0
+        if written * content.operations > GUARDED_BUDGET:
+            return STORE, f"{reader.name} would write it out {written} times behind a test"
         if reader.reduce_axes and any(_divides(stage, content, use) for use in uses):
             return STORE, f"{reader.name} would divide to find each element"
         if content.tests and len(uses) > 1:
@@ -324,6 +341,11 @@ def _content(stage: Stage) -> _Content:
         sum(cost(node.name) for node in nodes if isinstance(node, Op)),
         tuple(node for node in nodes if isinstance(node, IndexTest)),
         tuple(node for node in nodes if isinstance(node, Load)),
+        Counter(
+            part.source
+            for part in (*stage.expressions, *[part for node in nodes for part in node.parts])
+            if isinstance(part, Load)
+        ),
     )
 
 
