@@ -17,6 +17,7 @@ from tinyfuse.records import dataclass, field
 from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, outer_axes
 from tinyfuse.schedule.seats import Seat
+from tinyfuse.stage.analysis import only_axis
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Order, Stage, Stages
 
@@ -58,6 +59,12 @@ class Unit:
     operations: int
     parts: list[Stage] = field(default_factory=list)
     along: dict[Stage, dict[Axis, Axis]] = field(default_factory=dict)
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether each element of the root is computed on its own."""
+        stage = self.root
+        return not (stage.reduce_axes or stage.row_axis or stage.scatter or self.parts)
 
 
 @dataclass(eq=False, slots=True)
@@ -222,7 +229,7 @@ class Grouping:
             if source in seen or self.unit_of.get(source) in inside:
                 return None
             seen.add(source)
-        if all(_is_elementwise(unit) for unit in units):
+        if all(unit.is_elementwise for unit in units):
             return None
         return "nothing is gained"
 
@@ -281,7 +288,7 @@ class Grouping:
         """Where the units of a group, but for the leader, are computed."""
         leader, depth, step = group.leader, group.depth, 1
         inside = set(group.units)
-        whole = all(depth == len(unit.outer) and _is_elementwise(unit) for unit in group.units)
+        whole = all(depth == len(unit.outer) and unit.is_elementwise for unit in group.units)
         if whole and self._streams(group) > STREAMS:
             depth, step = (depth - 1, 1) if depth > 1 else (1, CHUNK)
         found = {}
@@ -329,7 +336,7 @@ def _along(read: Read, along: Mapping[Axis, Axis]) -> dict[Axis, Axis]:
     """Which axes of what is read go along with axes of the root, given those of the reader."""
     if read.data:
         return {}
-    pairs = zip(read.source.axes, map(_axis, read.indices), strict=True)
+    pairs = zip(read.source.axes, map(only_axis, read.indices), strict=True)
     return {own: along[axis] for own, axis in pairs if axis is not None and axis in along}
 
 
@@ -342,24 +349,8 @@ def _common(read: Read, along: Mapping[Axis, Axis], source: Unit, reader: Unit) 
     return min(len(source.outer), len(reader.outer))
 
 
-def _axis(index: Affine) -> Axis | None:
-    """The axis that an index is."""
-    if len(index.terms) != 1 or index.constant or index.terms[0][1] != 1:
-        return None
-    term = index.terms[0][0]
-    return term if isinstance(term, Axis) else None
-
-
 def _visits(unit: Unit) -> int:
     return sum(
         math.prod(axis.extent for axis in (*stage.axes, *stage.reduce_axes))
         for stage in (unit.root, *unit.parts)
-    )
-
-
-def _is_elementwise(unit: Unit) -> bool:
-    """Whether each element of the root is computed on its own."""
-    stage = unit.root
-    return stage.order is Order.SERIAL and not (
-        stage.reduce_axes or stage.row_axis or stage.scatter or unit.parts
     )

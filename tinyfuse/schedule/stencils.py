@@ -91,7 +91,7 @@ class Stencils:
         last = group.leader
         if not last.outer or last.outer[0] is not next(iter(last.root.axes)):
             return None
-        if any(not _is_pointwise(unit) for unit in group.units):
+        if any(not unit.is_elementwise for unit in group.units):
             return None
         chain = Chain(last, last.outer[0], {unit.root: Halo(0, 0) for unit in group.units})
         for unit in reversed(self.grouping.units):
@@ -106,7 +106,7 @@ class Stencils:
         wanted = unit.root in self.grouping.alone or unit.root in self.grouping.outputs
         if wanted or unit in self.taken or len(group.units) > 1:
             return False
-        return _is_pointwise(unit) and math.prod(unit.root.shape) > 0
+        return unit.is_elementwise and math.prod(unit.root.shape) > 0
 
     def _halo(self, unit: Unit, chain: Chain) -> Halo | None:
         """The rows of a unit that a chain needs; None where others need it too, or all of it."""
@@ -213,13 +213,6 @@ def _offset(read: Read, reader: Stage) -> int | None:
         return None
     rest = read.indices[0] - reader.axes[0]
     return rest.constant if rest.is_constant else None
-
-
-def _is_pointwise(unit: Unit) -> bool:
-    stage = unit.root
-    return bool(stage.axes) and not (
-        stage.reduce_axes or stage.row_axis or stage.scatter or unit.parts
-    )
 
 
 def _row_bytes(stage: Stage) -> int:

@@ -50,7 +50,7 @@ def _is_along_fewer_axes(load: Load, stage: Stage) -> bool:
     places = {axis: place for place, axis in enumerate(stage.axes)}
     last = -1
     for index, extent in zip(load.indices, load.source.shape, strict=True):
-        axis = _only_axis(index)
+        axis = only_axis(index)
         if axis is None:
             if not index.is_constant or extent != 1:
                 return False
@@ -61,7 +61,8 @@ def _is_along_fewer_axes(load: Load, stage: Stage) -> bool:
     return True
 
 
-def _only_axis(index: Affine) -> Axis | None:
+def only_axis(index: Affine) -> Axis | None:
+    """The axis that an index is, if it is one."""
     if len(index.terms) != 1 or index.constant or index.terms[0][1] != 1:
         return None
     term = index.terms[0][0]
