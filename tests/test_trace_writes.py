@@ -489,6 +489,16 @@ def test_arguments_of_any_layout(layout: str, dtype: str) -> None:
     assert (x[1:] == -1).all()
 
 
+@pytest.mark.parametrize("step", [1, 4, 8, -4, -8])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64"])
+def test_a_strided_array_is_negated_in_place(dtype: str, step: int) -> None:
+    # numpy 2.4 itself takes wrong elements at steps of 16 bytes, or of 64 where items have 8
+    x = np.arange(33 * abs(step)).astype(dtype)[::step]
+    expected = -x.copy()
+    tinyfuse.jit(lambda x: np.negative(x, out=x))(x)
+    np.testing.assert_array_equal(x, expected)
+
+
 def test_one_program_serves_all_layouts_where_none_decides() -> None:
     jitted = tinyfuse.jit(shifted)
     for make in (LAYOUTS["c"], LAYOUTS["fortran"], LAYOUTS["reversed"], LAYOUTS["every second"]):
