@@ -72,17 +72,17 @@ class NestLowering(ABC):
 
         variable: that of the loop, if its steps run one after the other.
         """
-        if bare or site.stage not in self.regions.places.attached:
+        if bare or site not in self.regions.places.sites:
             return body()
         regions = self.regions.at(site, ranges)
-        computed = self.regions.at(site, ranges, variable) if variable else regions
+        new_only = variable and self.regions.keeps(site)
+        computed = self.regions.at(site, ranges, variable) if new_only else regions
         with self.coverage.checked(site, regions):
             return self._attached(site, regions, computed) + body()
 
     def _before(self, site: Site, ranges: Ranges, variable: Axis | None) -> list[Statement]:
         """What the first step of a loop finds computed, where each computes only what is new."""
-        attached = self.regions.places.attached.get(site.stage, ())
-        if variable is None or not any(self.regions.is_kept(stage, site) for stage in attached):
+        if variable is None or not self.regions.keeps(site):
             return []
         regions = self.regions.before(site, ranges, variable)
         return [Block(tuple(self._attached(site, regions, regions)))] if regions else []

@@ -18,9 +18,10 @@ from tinyfuse.stage.expr import (
     Load,
     Op,
     axes_of,
+    decide,
     fold,
     rewrite,
-    substitute,
+    substitute_leaf,
     walk,
 )
 from tinyfuse.stage.index import Affine, Axis
@@ -50,11 +51,13 @@ class Point:
         self, expression: Expr, values: Mapping[Axis, Affine], accumulator: Load | None = None
     ) -> Expr:
         """An expression of a stage at the point; `lets` holds what has to be named before it."""
-        body = substitute(expression, values)
-        if accumulator is not None:
-            body = rewrite(
-                body, lambda leaf: accumulator if isinstance(leaf, Accumulator) else leaf
-            )
+
+        def leaf(node: Expr) -> Expr:
+            if accumulator is not None and isinstance(node, Accumulator):
+                return accumulator
+            return substitute_leaf(node, values)
+
+        body = rewrite(expression, leaf, decide)
         bodies = self._expand(body)
         if not bodies:
             return self._resolved(body, {})

@@ -107,6 +107,11 @@ class Regions:
         here = at is not None and at.stage is site.stage and at.loop == site.loop
         return here and not (kept and kept.stage is site.stage and kept.loop == site.loop)
 
+    def keeps(self, site: Site) -> bool:
+        """Whether any stage is computed in the steps of this very loop, and kept around it."""
+        attached = self.places.attached.get(site.stage, ())
+        return any(self.is_kept(stage, site) for stage in attached)
+
     def _new_part(self, stage: Stage, region: Ranges, needed: Ranges, variable: Axis) -> Ranges:
         """What of a region the step before has not computed. needed: all that the step reads."""
         step = self._step(stage, needed, variable)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
@@ -201,8 +201,9 @@ def _by_tiles(
 def _across(stage: Stage, column: Axis, inlined: Container[Stage]) -> Axis | None:
     """The axis of a stage along which rows of what it reads lie that it goes through across."""
     for load in _reads_through(stage, inlined):
-        if abs(_stride(load, column)) >= LINE:
-            row = next((a for a in stage.axes if abs(_stride(load, a)) == 1), None)
+        place = _place(load)
+        if abs(_stride(place, column)) >= LINE:
+            row = next((axis for axis in stage.axes if abs(_stride(place, axis)) == 1), None)
             if row is not None:
                 return row
     return None
@@ -231,21 +232,28 @@ def axis_order(stage: Stage) -> tuple[Axis, ...]:
     """Free axes, then reduced ones; but the last free axis innermost where that suits the reads."""
     if not stage.reduce_axes or not stage.axes or stage.axes[-1].extent == 1:
         return (*stage.axes, *stage.reduce_axes)
-    if _stride_cost(stage, stage.axes[-1]) > _stride_cost(stage, stage.reduce_axes[-1]):
+    places = [_place(load) for load in stage.reads()]
+    if _stride_cost(places, stage.axes[-1]) > _stride_cost(places, stage.reduce_axes[-1]):
         return (*stage.axes, *stage.reduce_axes)
     return (*stage.axes[:-1], *stage.reduce_axes, stage.axes[-1])
 
 
-def _stride_cost(stage: Stage, axis: Axis) -> int:
-    """Cache lines, in sixteenths, that one step along an axis moves on in what the stage reads."""
-    return sum(min(LINE, abs(_stride(load, axis))) for load in stage.reads())
+def _place(load: Load) -> Affine:
+    """Where in the memory of its source a load reads, in elements."""
+    return flat_index(load.indices, load.source.shape[len(load.data) :])
 
 
-def _stride(load: Load, axis: Axis) -> int:
+def _stride_cost(places: Sequence[Affine], axis: Axis) -> int:
+    """Cache lines, in sixteenths, that one step along an axis moves on at these places."""
+    return sum([min(LINE, abs(_stride(place, axis))) for place in places])
+
+
+def _stride(place: Affine, axis: Axis) -> int:
     """How many elements of memory a step along an axis passes; a line where a division hides it."""
-    flat = flat_index(load.indices, load.source.shape[len(load.data) :])
-    hidden = any(axis in term.index.axes() for term, _ in flat.terms if not isinstance(term, Axis))
-    return LINE if hidden else flat.coefficient(axis)
+    for term, _ in place.terms:
+        if not isinstance(term, Axis) and axis in term.index.axes():
+            return LINE
+    return place.coefficient(axis)
 
 
 def _shared(

@@ -126,6 +126,13 @@ class Places:
         return found
 
     @cached_property
+    def sites(self) -> frozenset[Site]:
+        """The plain sites where a stage is computed or kept."""
+        computed = [plan.compute_at for plan in self.plans.values()]
+        kept = [plan.store_at for plan in self.plans.values()]
+        return frozenset([site.plain for site in (*computed, *kept) if isinstance(site, Site)])
+
+    @cached_property
     def kernels(self) -> dict[Stage, int]:
         """The stages at the root in the order they run: as early in the program as what they read
         allows. Those that wait for one another in a circle are left out."""

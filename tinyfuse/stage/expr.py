@@ -163,8 +163,7 @@ def rewrite(
             new[id(node)] = leaf(node)
             continue
         replaced = tuple([new[id(part)] for part in parts])
-        same = all(a is b for a, b in zip(parts, replaced, strict=True))
-        result = node if same else _rebuilt(node, replaced)
+        result = node if replaced == parts else _rebuilt(node, replaced)
         if isinstance(result, Load):
             new[id(node)] = leaf(result)
         else:

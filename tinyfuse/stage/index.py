@@ -264,7 +264,7 @@ def flat_index(indices: Sequence[IndexLike], shape: Sequence[int]) -> Affine:
     flat, stride = Affine(), 1
     for index, extent in zip(reversed(indices), reversed(shape), strict=True):
         if extent != 1:
-            flat = affine(index) * stride + flat
+            flat = affine(index)._times(stride)._plus(flat)
         stride *= extent
     return flat
 
