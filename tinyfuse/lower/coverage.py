@@ -7,7 +7,7 @@ loop computes has to make up, with the other steps, all that is read later.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import pairwise
 
 from tinyfuse.errors import ScheduleError
@@ -76,8 +76,9 @@ class Coverage:
         self.variables.append(variable)
         if loop.kind is LoopKind.PARALLEL:
             self.shared.add(variable)
-        with self.condition() if piece.test else nullcontext():
-            yield
+        self.conditions += bool(piece.test)
+        yield
+        self.conditions -= bool(piece.test)
         self.variables.pop()
 
     @contextmanager

@@ -187,8 +187,9 @@ class _Planner:
     def _makes_one_value(self, stage: Stage, uses: list[_Use]) -> bool:
         """Whether a reduction along rows gives what one place of its only reader's loops needs."""
         reader = uses[0].reader
-        own = tuple(map(affine, reader.axes))
-        if len(uses) > 1 or uses[0].indices != own or not _runs_along_rows(stage):
+        if len(uses) > 1 or not _runs_along_rows(stage):
+            return False
+        if uses[0].indices != tuple(map(affine, reader.axes)):
             return False
         if reader.body is not None and is_of_rank(reader.body):
             return True

@@ -8,6 +8,7 @@ Expressions are directed acyclic graphs: a shared node is computed once. Indices
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -85,9 +86,7 @@ class Load(Expr):
     def dtype(self) -> np.dtype:  # type: ignore[override]
         return self.source.dtype
 
-    @property
-    def parts(self) -> tuple[Expr, ...]:
-        return self.data
+    parts = property(attrgetter("data"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -102,9 +101,7 @@ class Op(Expr):
     operands: tuple[Expr, ...]
     dtype: np.dtype
 
-    @property
-    def parts(self) -> tuple[Expr, ...]:
-        return self.operands
+    parts = property(attrgetter("operands"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -148,7 +148,10 @@ class Affine(IndexArithmetic):
         """All axes it depends on, also inside quotients and remainders, in order of appearance."""
         found: dict[Axis, None] = {}
         for term, _ in self.terms:
-            found.update({term: None} if isinstance(term, Axis) else term.index.axes())
+            if isinstance(term, Axis):
+                found[term] = None
+            else:
+                found.update(term.index.axes())
         return found
 
     def _plus(self, other: Affine) -> Affine:
@@ -159,17 +162,15 @@ class Affine(IndexArithmetic):
         total = dict(self.terms)
         for term, coefficient in other.terms:
             total[term] = total.get(term, 0) + coefficient
-        terms = tuple((term, coefficient) for term, coefficient in total.items() if coefficient)
+        terms = tuple([(term, times) for term, times in total.items() if times])
         return _recombined(Affine(terms, self.constant + other.constant))
 
     def _times(self, factor: int) -> Affine:
-        if factor == 1:
+        if factor == 1 or not (self.terms or self.constant):
             return self
-        terms = (
-            tuple((term, coefficient * factor) for term, coefficient in self.terms)
-            if factor
-            else ()
-        )
+        if not factor:
+            return Affine()
+        terms = tuple([(term, coefficient * factor) for term, coefficient in self.terms])
         return Affine(terms, self.constant * factor)
 
     def _quotient(self, divisor: int) -> Affine:

@@ -78,7 +78,7 @@ class Stage:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(axis.extent for axis in self.axes)
+        return tuple([axis.extent for axis in self.axes])
 
     @property
     def is_input(self) -> bool:
