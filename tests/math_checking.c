@@ -59,6 +59,17 @@ static double gammaln_of(double x) { return isinf(x) ? x : lgamma(x); }
 
 static __float128 gammaln_ofq(__float128 x) { return isinfq(x) ? x : lgammaq(x); }
 
+#define POWER(name, exponent) \
+  static double name(double x) { return pow(x, exponent); } \
+  static __float128 name##q(__float128 x) { return powq(x, exponent); }
+
+POWER(power_3, 3)
+POWER(power_4, 4)
+POWER(power_3_halves, 1.5)
+POWER(power_minus_half, -0.5)
+POWER(power_minus_3_halves, -1.5)
+POWER(power_minus_2, -2)
+
 typedef struct {
   const char *name;
   double (*of_float)(double);
@@ -75,7 +86,7 @@ typedef struct {
 #define ARC(name) {"arc" #name, a##name, a##name##q}
 
 static const unary_t unary[] = {
-    LIKE(exp), LIKE(exp2), LIKE(expm1), LIKE(log), LIKE(log2), LIKE(log10), LIKE(log1p), LIKE(cbrt), LIKE(sin), LIKE(cos), LIKE(tan), LIKE(sinh), LIKE(cosh), LIKE(tanh), ARC(sin), ARC(cos), ARC(tan), ARC(sinh), ARC(cosh), ARC(tanh), LIKE(erf), LIKE(erfc), LIKE(expit), {"gamma", gamma_of, gamma_ofq}, {"gammaln", gammaln_of, gammaln_ofq}};
+    LIKE(exp), LIKE(exp2), LIKE(expm1), LIKE(log), LIKE(log2), LIKE(log10), LIKE(log1p), LIKE(cbrt), LIKE(sin), LIKE(cos), LIKE(tan), LIKE(sinh), LIKE(cosh), LIKE(tanh), ARC(sin), ARC(cos), ARC(tan), ARC(sinh), ARC(cosh), ARC(tanh), LIKE(erf), LIKE(erfc), LIKE(expit), LIKE(power_3), LIKE(power_4), LIKE(power_3_halves), LIKE(power_minus_half), LIKE(power_minus_3_halves), LIKE(power_minus_2), {"gamma", gamma_of, gamma_ofq}, {"gammaln", gammaln_of, gammaln_ofq}};
 
 static const binary_t binary[] = {
     LIKE(hypot), ARC(tan2), {"power", pow, powq}, {"logaddexp", logaddexp_narrow, logaddexpq}, {"logaddexp2", logaddexp2_narrow, logaddexp2q}};

@@ -6,6 +6,7 @@ times are measured here, beside numpy's (scipy's, for functions that only it has
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import sys
@@ -20,7 +21,7 @@ import scipy.special
 
 from tests.math_checking import FOUND, seconds
 from tinyfuse.emit.prelude import runtime_c
-from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.scalar_ops import CONSTANT_POWERS, SCALAR_OPS
 from tinyfuse.machine import cpu_features, cpu_info, vector_bytes
 from tinyfuse.runtime.toolchain import find_compiler
 
@@ -62,13 +63,24 @@ def operands(name: str, dtype: np.dtype) -> list[np.ndarray]:
 def measured(name: str, dtype: np.dtype) -> tuple[float, float]:
     """Nanoseconds per element: of tinyfuse, of numpy. The lower quartiles of rounds in turn."""
     given, out = operands(name, dtype), np.empty(COUNT, dtype)
-    theirs = getattr(np, name, None) or getattr(scipy.special, name)
+    theirs = _numpys(name)
     rounds = np.empty((ROUNDS, 2))
     for turn in rounds:
         turn[0] = seconds(name, given, TIMES)
         turn[1] = _elapsed(lambda: theirs(*given, out=out))
     first, second = np.quantile(rounds, 0.25, axis=0) / TIMES / COUNT * 1e9
     return first, second
+
+
+def _numpys(name: str) -> Callable[..., object]:
+    if name in CONSTANT_POWERS:
+        return functools.partial(_power, CONSTANT_POWERS[name][0])
+    found: Callable[..., object] = getattr(np, name, None) or getattr(scipy.special, name)
+    return found
+
+
+def _power(exponent: float, x: np.ndarray, out: np.ndarray) -> object:
+    return np.power(x, x.dtype.type(exponent), out=out)
 
 
 def _elapsed(call: Callable[[], object]) -> float:

@@ -15,6 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from tests.trace_checking import assert_same, check, replay, trace_call
 from tinyfuse.dtypes import SUPPORTED, is_supported
 from tinyfuse.errors import TinyfuseError, UnsupportedDtypeError
+from tinyfuse.graph.scalar_ops import CONSTANT_POWERS
 from tinyfuse.trace.promotion import OPERATIONS
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -109,10 +110,27 @@ def test_constant_powers_take_the_shortcuts_of_numpy(dtype: str) -> None:
     x = np.array([-np.inf, -2.0, -0.0, 0.0, 3.1, np.nan], dtype)
     expected = [(-1, "reciprocal"), (0.5, "sqrt"), (1, "positive"), (2, "square"), (2.0, "square")]
     for exponent, name in expected:
-        traced = check(lambda x: x**exponent, x)
-        assert [eqn.params["op"] for eqn in traced.graph.eqns] == [name]
+        assert operations_of(lambda x: x**exponent, x) == [name]
     assert check(lambda x: x**0, x).graph.eqns[0].primitive.name == "broadcast"
-    assert check(lambda x: x**3, x).graph.eqns[0].params["op"] == "power"
+    assert operations_of(lambda x: x**5, x) == ["power"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", CONSTANT_POWERS)
+def test_constant_powers_that_a_few_operations_give(name: str, dtype: str) -> None:
+    exponent, _ = CONSTANT_POWERS[name]
+    x = np.array([-np.inf, -2.0, -0.0, 0.0, 3.1, np.inf, np.nan], dtype)
+    assert operations_of(lambda x: x**exponent, x) == [name]
+    assert operations_of(lambda x: np.power(x, x.dtype.type(exponent)), x) == [name]
+    assert operations_of(lambda x: x[4] ** exponent, x)[-1] == "power"
+    if exponent > 2:
+        assert operations_of(lambda x: x ** int(exponent), np.arange(5)) == ["power"]
+
+
+def operations_of(function: Callable[..., Any], *args: Any) -> list[str]:
+    """The elementwise operations of the function's graph."""
+    traced = check(function, *args)
+    return [eqn.params["op"] for eqn in traced.graph.eqns if "op" in eqn.params]
 
 
 REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin"]

@@ -230,6 +230,7 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "math_exponential.h": [_unchanged],
     "math_logarithm.h": [_unchanged],
     "math_power.h": [_unchanged],
+    "math_constant_power.h": [_for_real(real) for real in _FORMATS],
     "math_trigonometric.h": [_unchanged],
     "math_special.h": [_unchanged],
 }

@@ -63,6 +63,26 @@ def _of_rank_row(nan: str) -> ScalarOp:
     return ScalarOp(f"of_rank_nan_{nan}", lambda x: of_rank(x, nan), 1, 3, loops=loops)
 
 
+# Powers of exponents that are known when a program is traced, which a few multiplications,
+# divisions and roots give within two units in the last place. Exponents, and costs.
+CONSTANT_POWERS: dict[str, tuple[float, int]] = {
+    "power_3": (3.0, 2),
+    "power_4": (4.0, 2),
+    "power_3_halves": (1.5, 10),
+    "power_minus_half": (-0.5, 18),
+    "power_minus_3_halves": (-1.5, 26),
+    "power_minus_2": (-2.0, 9),
+}
+
+
+def _constant_power_row(name: str, exponent: float, cost: int) -> ScalarOp:
+    loops: Loops = {(dtype,): dtype for dtype in FLOATING}
+    like = "sqrt" if exponent % 1 else "divide" if exponent < 0 else ""
+    return ScalarOp(
+        name, lambda x: np.power(x, x.dtype.type(exponent)), 1, cost, False, like, loops=loops
+    )
+
+
 def _special_row(name: str, cost: int) -> ScalarOp:
     loops: Loops = {(dtype,): dtype for dtype in FLOATING}
     return ScalarOp(name, lambda x: special_function(name, x), 1, cost, False, "exp", loops=loops)
@@ -101,6 +121,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         *_rows("power float_power", cost=130, exact=False, like="power"),
         *_rows("logaddexp logaddexp2", cost=200, exact=False, like="exp"),
         *itertools.starmap(_special_row, _SPECIAL_COSTS.items()),
+        *[_constant_power_row(name, *row) for name, row in CONSTANT_POWERS.items()],
         ScalarOp("modf_fraction", lambda x: np.modf(x)[0], 1, 2, ufunc=np.modf, output=0),
         ScalarOp("modf_integral", lambda x: np.modf(x)[1], 1, 2, ufunc=np.modf, output=1),
         ScalarOp("frexp_mantissa", lambda x: np.frexp(x)[0], 1, 4, ufunc=np.frexp, output=0),

@@ -11,6 +11,7 @@ from tinyfuse import errors
 from tinyfuse.dtypes import BOOL
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal
+from tinyfuse.graph.scalar_ops import CONSTANT_POWERS
 from tinyfuse.trace.builder import GraphBuilder, active, leaked
 from tinyfuse.trace.dispatch import function_name, unlisted
 from tinyfuse.trace.eagerly import tried
@@ -236,21 +237,23 @@ def _is_empty(value: Any) -> bool:
     return 0 in getattr(value, "shape", ())
 
 
-_SHORTCUTS = {-1.0: "reciprocal", 0.5: "sqrt", 1.0: "positive", 2.0: "square"}
+_OF_ALL = {1.0: "positive", 2.0: "square"}
+_OF_FLOATS = {-1.0: "reciprocal", 0.5: "sqrt"}
+_OF_FLOATS |= {exponent: name for name, (exponent, _) in CONSTANT_POWERS.items()}
 
 
 def _constant_power(base: Atom, exponent: Any, loop: Loop) -> Tracer | None:
     dtype = loop.operands[0]
-    name = _SHORTCUTS.get(float(exponent))
-    if name in ("reciprocal", "sqrt") and dtype.kind != "f":
-        return None
+    name = _OF_ALL.get(float(exponent))
+    if name is None and dtype.kind == "f":
+        name = _OF_FLOATS.get(float(exponent))
     builder = active()
     if exponent == 0:
         ones = filled(base.shape, dtype.type(1))
         ones._scalar = not base.shape
         return ones
-    # a numpy scalar's own power has no shortcuts: (-0.0) ** 0.5 is 0.0, of an array it is -0.0
-    if name is None or (name == "sqrt" and not base.shape):
+    # numpy computes those of its scalars otherwise: (-0.0) ** 0.5 is 0.0, of an array it is -0.0
+    if name is None or (not base.shape and exponent not in (-1, 1, 2)):
         return None
     var = builder.define(p.elementwise, (cast_atom(base, dtype),), {"op": name}, base.shape, dtype)
     return Tracer(builder, var, not base.shape)
