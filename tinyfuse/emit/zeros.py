@@ -63,7 +63,7 @@ def _folds(node: Expr) -> bool:
     """
     if isinstance(node, Cast):
         return isinstance(node.operand, Op) and node.operand.dtype.kind != "f"
-    return isinstance(node, Const | Local) or (isinstance(node, Op) and node.name == "select")
+    return isinstance(node, (Const, Local)) or (isinstance(node, Op) and node.name == "select")
 
 
 def _keeps_zeros(node: Op) -> bool:

@@ -48,7 +48,7 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
             for row in (node.row, node.to, node.work)
         )
         return SortRow(node.sort, row, to, work, node.extent)
-    if isinstance(node, HalveRow | Prefetch):
+    if isinstance(node, (HalveRow, Prefetch)):
         row = Row(node.row.buffer, node.row.position.substitute(values))
         return type(node)(row, node.extent)
     return node
@@ -70,7 +70,7 @@ def indices_of(statements: Sequence[Statement]) -> Iterator[Affine]:
             yield statement.position
         elif isinstance(statement, SortRow):
             yield from (row.position for row in (statement.row, statement.to, statement.work))
-        elif isinstance(statement, HalveRow | Prefetch):
+        elif isinstance(statement, (HalveRow, Prefetch)):
             yield statement.row.position
         for value in values_of(statement):
             for node in walk(value):

@@ -211,7 +211,7 @@ def _across(stage: Stage, column: Axis, inlined: Container[Stage]) -> Axis | Non
 
 def _reads_through(stage: Stage, inlined: Container[Stage]) -> Iterator[Load]:
     """What a stage reads from memory, itself or through what is inlined into it."""
-    pending = stage.reads()
+    pending = [*stage.reads()]
     seen: set[tuple[Stage, tuple[Affine, ...]]] = set()
     while pending:
         load = pending.pop()

@@ -105,7 +105,7 @@ def point_cost(body: Expr) -> int:
 
 def is_operation(node: Expr) -> bool:
     """Whether a node computes anything: unlike loads, constants and indices."""
-    return isinstance(node, Op | Cast)
+    return isinstance(node, (Op, Cast))
 
 
 def operation_name(node: Expr) -> str:

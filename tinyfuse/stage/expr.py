@@ -8,7 +8,6 @@ Expressions are directed acyclic graphs: a shared node is computed once. Indices
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -86,7 +85,8 @@ class Load(Expr):
     def dtype(self) -> np.dtype:  # type: ignore[override]
         return self.source.dtype
 
-    parts = property(attrgetter("data"))
+
+Load.parts = vars(Load)["data"]  # the slot itself
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -101,7 +101,8 @@ class Op(Expr):
     operands: tuple[Expr, ...]
     dtype: np.dtype
 
-    parts = property(attrgetter("operands"))
+
+Op.parts = vars(Op)["operands"]  # the slot itself
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -128,14 +129,14 @@ def walk(root: Expr) -> Sequence[Expr]:
     if not root.parts:
         return (root,)
     found: list[Expr] = []
-    done: set[int] = set()
+    done: set[Expr] = set()
     stack: list[Expr | None] = [root]  # after None stands a node whose operands are all found
     while stack:
         node = stack.pop()
         if node is None:
             found.append(stack.pop())  # type: ignore[arg-type]
-        elif id(node) not in done:
-            done.add(id(node))
+        elif node not in done:
+            done.add(node)
             parts = node.parts
             if parts:
                 stack += (node, None, *parts[::-1])
@@ -153,19 +154,19 @@ def rewrite(
 
     What was shared stays shared, what did not change is the same object.
     """
-    new: dict[int, Expr] = {}
+    new: dict[Expr, Expr] = {}
     for node in walk(root):
         parts = node.parts
         if not parts:
-            new[id(node)] = leaf(node)
+            new[node] = leaf(node)
             continue
-        replaced = tuple([new[id(part)] for part in parts])
+        replaced = tuple([new[part] for part in parts])
         result = node if replaced == parts else _rebuilt(node, replaced)
         if isinstance(result, Load):
-            new[id(node)] = leaf(result)
+            new[node] = leaf(result)
         else:
-            new[id(node)] = call(result) if call else result
-    return new[id(root)]
+            new[node] = call(result) if call else result
+    return new[root]
 
 
 def _rebuilt(node: Expr, parts: tuple[Expr, ...]) -> Expr:

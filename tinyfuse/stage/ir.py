@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,7 +54,7 @@ class Sort(Enum):
     POSITIONS = "positions of sorted"  # int64, whatever the dtype of the body
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Stage:
     """`name[axes] = body`, or with reduce axes the combination of `body` over them, from `init`.
 
@@ -76,7 +77,7 @@ class Stage:
     scan: Axis | None = None  # one of its axes
     sort: Sort | None = None
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         return tuple([axis.extent for axis in self.axes])
 
@@ -114,9 +115,13 @@ class Stage:
         """The axis that a scan goes along or a sort puts in order: as a whole or not at all."""
         return self.axes[-1] if self.sort else self.scan
 
-    def reads(self) -> list[Load]:
+    def reads(self) -> tuple[Load, ...]:
         """All loads, in order of first use."""
-        return [load for expression in self.expressions for load in loads(expression)]
+        return self._loads
+
+    @cached_property
+    def _loads(self) -> tuple[Load, ...]:
+        return tuple([load for expression in self.expressions for load in loads(expression)])
 
     def __repr__(self) -> str:
         return f"<stage {self.name}>"
