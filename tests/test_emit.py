@@ -16,8 +16,9 @@ import tinyfuse
 from tests.graphs import GraphBuilder
 from tests.test_lower import PROGRAMS, column_sum, lowered, softmax, stages_of
 from tinyfuse.emit.c import CModule, emit_c, emit_c_many
-from tinyfuse.emit.comments import count_text, names_text, safe, size_text
+from tinyfuse.emit.comments import count_text, entry_comment, names_text, safe, size_text
 from tinyfuse.graph.ir import Literal
+from tinyfuse.loops.ir import Loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.runtime.toolchain import find_compiler
@@ -159,6 +160,12 @@ def test_an_output_without_elements_has_no_kernel() -> None:
 )
 def test_user_text_cannot_leave_its_comment(line: str, shown: str) -> None:
     assert safe(line) == shown
+
+
+def test_comment_of_a_program_without_results_ends_with_its_text() -> None:
+    arrays, scratch = entry_comment(Loops("nothing", (), (), ()))
+    assert arrays == "// arrays: none; then the results:"
+    assert scratch == "// scratch: 0 bytes; returns 0"
 
 
 def test_comments_of_many_stages_and_arrays_are_short() -> None:

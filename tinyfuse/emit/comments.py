@@ -32,6 +32,8 @@ def names_text(names: Sequence[str]) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
+    if len(text) <= WIDTH - len("// "):
+        return [f"// {text}".rstrip().replace(UNBROKEN, " ")]
     lines = textwrap.wrap(
         text,
         WIDTH,
@@ -62,7 +64,9 @@ def safe(line: str) -> str:
 
     A backslash at its end, also as a trigraph, would continue the comment on the next line.
     """
-    shown = "".join(character if character.isprintable() else "?" for character in line.rstrip())
+    shown = line.rstrip()
+    if not shown.isprintable():
+        shown = "".join([character if character.isprintable() else "?" for character in shown])
     shown = shown.replace("??", "? ?")
     return shown + " (line continues)" if shown.endswith("\\") else shown
 

@@ -42,7 +42,7 @@ def chain_of(loop: For) -> Chain:
 
 def _stays(store: Store, loop: For) -> bool:
     """Whether every step of the loop may store to the same place."""
-    fixed = store.offset is not None or loop.variable not in store.position.axes()
+    fixed = store.offset is not None or not store.position.depends_on(loop.variable)
     return fixed and store.buffer.dtype.kind == "f"
 
 

@@ -173,7 +173,7 @@ def _stride(position: Affine, loop: For | None) -> int:
     """How many elements apart the accesses of two steps are; a line where a division hides it."""
     if loop is None:
         return 1
-    if loop.variable in position.axes():
+    if position.depends_on(loop.variable):
         return abs(position.coefficient(loop.variable)) or LINE
     return 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tinyfuse.loops.ir import Buffer, For, Local, walk_statements, written_by
-from tinyfuse.stage.expr import Expr, Load, axes_of
+from tinyfuse.stage.expr import Expr, Load, depends_on
 
 
 class Varying:
@@ -21,7 +21,7 @@ class Varying:
         differs = (
             node in self.found
             or any(part in self.found for part in node.parts)
-            or self.variable in axes_of(node)
+            or depends_on(node, self.variable)
             or (isinstance(node, Load) and node.source in self.written)
         )
         if differs:

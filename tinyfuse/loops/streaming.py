@@ -22,7 +22,7 @@ def can_stream(loop: For, store: Store) -> bool:
     if variable.extent * buffer.dtype.itemsize < LEAST_ROW:
         return False
     row = store.position - variable
-    if variable in row.axes() or not all(isinstance(node, (Let, Store)) for node in loop.body):
+    if row.depends_on(variable) or not all(isinstance(node, (Let, Store)) for node in loop.body):
         return False
     others = [node.buffer for node in loop.body if isinstance(node, Store) and node is not store]
     return buffer not in others and not any(

@@ -91,7 +91,7 @@ def changes(test: IndexTest, axis: Axis, ranges: Mapping[Axis, Range]) -> list[i
     """
     coefficient = test.index.coefficient(axis)
     rest = test.index - affine(axis) * coefficient
-    if not coefficient or axis in rest.axes():
+    if not coefficient or rest.depends_on(axis):
         return []
     low, high = _within(rest, ranges).interval()
     found = []

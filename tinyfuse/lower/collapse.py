@@ -44,7 +44,7 @@ def _as_one(index: Affine, outer: Axis, inner: Axis) -> bool:
     if index.coefficient(outer) != index.coefficient(inner) * inner.extent:
         return False
     return not any(
-        outer in term.index.axes() or inner in term.index.axes()
+        term.index.depends_on(outer) or term.index.depends_on(inner)
         for term, _ in index.terms
         if not isinstance(term, Axis)
     )

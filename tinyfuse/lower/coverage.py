@@ -69,15 +69,16 @@ class Coverage:
         if stage in self.parts and not self.conditions:
             self.parts[stage].append(Part(region, tuple(self.variables)))
 
-    @contextmanager
-    def step(self, loop: Loop, piece: Piece) -> Iterator[None]:
-        """Around what runs in a step of a piece of a loop."""
+    def enter(self, loop: Loop, piece: Piece) -> None:
+        """Before what runs in a step of a piece of a loop."""
         variable = piece.variable or Axis(loop.axis.name, 1, piece.first)
         self.variables.append(variable)
         if loop.kind is LoopKind.PARALLEL:
             self.shared.add(variable)
         self.conditions += bool(piece.test)
-        yield
+
+    def leave(self, piece: Piece) -> None:
+        """After what runs in a step of a piece of a loop."""
         self.conditions -= bool(piece.test)
         self.variables.pop()
 

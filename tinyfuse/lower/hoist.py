@@ -15,7 +15,7 @@ from tinyfuse.loops.ir import (
     walk_statements,
     written_by,
 )
-from tinyfuse.stage.expr import Load, axes_of, walk
+from tinyfuse.stage.expr import Load, depends_on, walk
 
 
 def hoist(statements: Sequence[Statement]) -> tuple[Statement, ...]:
@@ -31,6 +31,8 @@ def _hoisted(node: Statement) -> list[Statement]:
     if not isinstance(node, For):
         return [node]
     body = hoist(node.body)
+    if not any(isinstance(statement, Let) for statement in body):
+        return [For(node.variable, node.kind, body)]
     written = {buffer for s in walk_statements(body) for buffer in written_by(s)}
     outside: list[Statement] = []
     inside: list[Statement] = []
@@ -48,7 +50,7 @@ def _hoisted(node: Statement) -> list[Statement]:
 def _invariant(let: Let, loop: For, written: set[Buffer], locals_inside: set[Local]) -> bool:
     return not any(
         node in locals_inside
-        or loop.variable in axes_of(node)
+        or depends_on(node, loop.variable)
         or (isinstance(node, Load) and node.source in written)
         for node in walk(let.value)
     )

@@ -131,8 +131,10 @@ class _Lowering(RowLowering):
         statements = self._produce(stage, {axis: whole(axis) for axis in stage.axes})
         self.coverage.check_kernel()
         computed = self._computed(stage)
+        body = hoist(collapse(statements))
         streamed = [self.storage[s].buffer for s in computed if self.schedule[s].streamed]
-        body = stream(hoist(collapse(statements)), streamed)
+        if streamed:
+            body = stream(body, streamed)
         sources = tuple(dict.fromkeys(source for s in computed for source in s.sources))
         name = f"{self.stages.name}_{stage.name}"
         counts = count(body)

@@ -65,14 +65,13 @@ class NestLowering(ABC):
         site: Site,
         ranges: Ranges,
         body: Callable[[], list[Statement]],
-        bare: bool = False,
         variable: Axis | None = None,
     ) -> list[Statement]:
         """One step of a loop: what is computed in it of other stages, then its own.
 
         variable: that of the loop, if its steps run one after the other.
         """
-        if bare or site not in self.regions.places.sites:
+        if site not in self.regions.places.sites:
             return body()
         regions = self.regions.at(site, ranges)
         new_only = variable and self.regions.keeps(site)
@@ -101,17 +100,20 @@ class NestLowering(ABC):
         pieces = self._pieces(stage, loop, ranges, bare)
         shared = self._shared_counter(loop, pieces)
         site, bodies, before, depth = Site(stage, loop), [], [], len(self.loop_stack)
+        is_filled = not bare and site in self.regions.places.sites
         for piece in pieces:
             inner = {**ranges, loop.axis: piece.range}
-            body = functools.partial(self._nest, stage, rest, inner, leaf, bare)
             serial = piece.variable if loop.kind is not LoopKind.PARALLEL else None
-            before.append([] if bare else self._before(site, inner, serial))
-            with self.coverage.step(loop, piece):
-                self.loop_stack += [piece.variable] if piece.variable else []
-                self.counters[stage, loop] = piece.variable
-                ahead = [] if bare else self._prefetched(stage, loop, inner)
-                bodies.append(ahead + self._with_attached(site, inner, body, bare, serial))
-                del self.loop_stack[depth:]
+            before.append(self._before(site, inner, serial) if is_filled else [])
+            self.coverage.enter(loop, piece)
+            self.loop_stack += [piece.variable] if piece.variable else []
+            self.counters[stage, loop] = piece.variable
+            body = [] if bare else self._prefetched(stage, loop, inner)
+            own = functools.partial(self._nest, stage, rest, inner, leaf, bare)
+            body += self._with_attached(site, inner, own, serial) if is_filled else own()
+            bodies.append(body)
+            del self.loop_stack[depth:]
+            self.coverage.leave(piece)
         del self.names.active[mark:]
         return assembled(loop, shared, pieces, bodies, before)
 

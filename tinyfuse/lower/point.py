@@ -17,8 +17,8 @@ from tinyfuse.stage.expr import (
     IndexTest,
     Load,
     Op,
-    axes_of,
     decide,
+    depends_on,
     fold,
     rewrite,
     substitute_leaf,
@@ -157,7 +157,7 @@ class Point:
     def _invariant(self, value: Expr) -> bool:
         """Whether it is the same in every step of the innermost loop, so that it can move out."""
         return self.innermost is not None and not any(
-            isinstance(node, Local) or self.innermost in axes_of(node) for node in walk(value)
+            isinstance(node, Local) or depends_on(node, self.innermost) for node in walk(value)
         )
 
 

@@ -124,7 +124,7 @@ class Regions:
     def _step(self, stage: Stage, region: Ranges, variable: Axis) -> tuple[Axis, int] | None:
         """The axis along which the steps of a loop move a region, and how far; None where they do
         not, along one alone, or where each leaves behind all that the one before covered."""
-        moving = [axis for axis in stage.axes if variable in region[axis].base.axes()]
+        moving = [axis for axis in stage.axes if region[axis].base.depends_on(variable)]
         if len(moving) != 1:
             return None
         moved = region[moving[0]].base.coefficient(variable)

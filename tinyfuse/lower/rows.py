@@ -121,7 +121,7 @@ class RowLowering(NestLowering):
         values = {at: range_.base for at, range_ in start.items() if at is not axis}
         (position,) = self._address(substitute_leaf(load, values)).indices  # type: ignore[arg-type]
         rest = position - axis
-        return None if axis in rest.axes() else Row(self.storage[load.source].buffer, rest)
+        return None if rest.depends_on(axis) else Row(self.storage[load.source].buffer, rest)
 
     def _is_whole(self, source: Stage) -> bool:
         """Whether all of a stage is in memory before the kernel at hand runs."""

@@ -251,7 +251,7 @@ def _stride_cost(places: Sequence[Affine], axis: Axis) -> int:
 def _stride(place: Affine, axis: Axis) -> int:
     """How many elements of memory a step along an axis passes; a line where a division hides it."""
     for term, _ in place.terms:
-        if not isinstance(term, Axis) and axis in term.index.axes():
+        if not isinstance(term, Axis) and term.index.depends_on(axis):
             return LINE
     return place.coefficient(axis)
 

@@ -29,6 +29,9 @@ class Loop:
     kind: LoopKind = LoopKind.SERIAL
     shifted: bool = False
 
+    def __hash__(self) -> int:
+        return hash((self.axis, self.step))  # seldom is there a second one
+
     def same(self, other: Loop) -> bool:
         """Whether it is the same loop, of whatever kind."""
         return self.axis is other.axis and self.step == other.step

@@ -236,6 +236,13 @@ def axes_of(node: Expr) -> dict[Axis, None]:
     return node.index.axes() if isinstance(node, (Index, IndexTest)) else {}
 
 
+def depends_on(node: Expr, axis: Axis) -> bool:
+    """Whether an axis is in the indices of a leaf."""
+    if isinstance(node, Load):
+        return any(index.depends_on(axis) for index in node.indices)
+    return isinstance(node, (Index, IndexTest)) and node.index.depends_on(axis)
+
+
 def is_of_rank(node: Expr) -> bool:
     """Whether an expression only turns a stored rank into the value it stands for."""
     return (

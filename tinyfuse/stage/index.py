@@ -154,6 +154,12 @@ class Affine(IndexArithmetic):
                 found.update(term.index.axes())
         return found
 
+    def depends_on(self, axis: Axis) -> bool:
+        for term, _ in self.terms:
+            if term is axis or (not isinstance(term, Axis) and term.index.depends_on(axis)):
+                return True
+        return False
+
     def _plus(self, other: Affine) -> Affine:
         if not other.terms:
             return Affine(self.terms, self.constant + other.constant) if other.constant else self
