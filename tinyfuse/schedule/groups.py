@@ -107,11 +107,13 @@ class Grouping:
         self.units = list(dict.fromkeys(self.unit_of.values()))
         self.units.sort(key=lambda unit: self.order[unit.root])
         self.group_of = {unit: Group([unit], len(unit.outer)) for unit in self.units}
+        self.visits = {unit: _visits(unit) for unit in self.units}
         self.readers: dict[Stage, dict[Unit, None]] = {}
         self.sources: dict[Unit, dict[Stage, None]] = {unit: {} for unit in self.units}
         for unit in self.units:
             self._connect(unit)
         self.reasons: dict[Stage, str] = {}
+        self.merged: dict[tuple[Group, Group], tuple[Group, str | None]] = {}
         # Where in the program groups begin and end, in ascending order.
         self.firsts = [self.order[unit.root] for unit in self.units]
         self.lasts = list(self.firsts)
@@ -159,37 +161,47 @@ class Grouping:
         one, other = self.group_of[first], self.group_of[second]
         if one is other:
             return
-        units = sorted([*one.units, *other.units], key=lambda unit: self.order[unit.root])
-        depth = self._depth(units, min(one.depth, other.depth))
-        reason = self._refusal(units, depth)
+        group, reason = self._merged(one, other)
+        reason = reason or self._crossing(group.units)
         if reason:
             self.reasons.setdefault(first.root, f"not with {second.root.name}: {reason}")
             return
-        group = Group(units, depth)
         _remove(self.firsts, max(self.order[each.units[0].root] for each in (one, other)))
         _remove(self.lasts, min(self.order[each.leader.root] for each in (one, other)))
-        for unit in units:
+        for unit in group.units:
             self.group_of[unit] = group
 
-    def _depth(self, units: Sequence[Unit], depth: int) -> int:
-        """How many outer axes of all units go along with one another."""
-        leader = units[-1]
-        for unit in units:
-            for place in range(depth):
-                if unit.outer[place].extent != leader.outer[place].extent:
-                    depth = place
-                    break
-            for stage in (unit.root, *unit.parts):
-                for read in self.reads[stage]:
-                    source = self.unit_of.get(read.source)
-                    if source is not None and source is not unit and source in units:
-                        depth = min(depth, _common(read, unit.along.get(stage, {}), source, unit))
+    def _merged(self, one: Group, other: Group) -> tuple[Group, str | None]:
+        """What two groups would be as one, and why they should not; found once for each two."""
+        if (one, other) not in self.merged:
+            units = sorted([*one.units, *other.units], key=lambda unit: self.order[unit.root])
+            group = Group(units, self._depth(one, other))
+            self.merged[one, other] = group, self._refusal(units, group.depth)
+        return self.merged[one, other]
+
+    def _depth(self, one: Group, other: Group) -> int:
+        """How many outer axes of all units of two groups go along with one another."""
+        depth = min(one.depth, other.depth)
+        pairs = zip(one.leader.outer[:depth], other.leader.outer[:depth], strict=True)
+        for place, (first, second) in enumerate(pairs):
+            if first.extent != second.extent:
+                depth = place
+                break
+        for group, others in ((one, other), (other, one)):
+            for unit in group.units:
+                for stage in (unit.root, *unit.parts):
+                    for read in self.reads[stage]:
+                        source = self.unit_of.get(read.source)
+                        if source is not None and self.group_of[source] is others:
+                            along = unit.along.get(stage, {})
+                            depth = min(depth, _common(read, along, source, unit))
         return depth
 
     # --- rules ------------------------------------------------------------------------------------
 
     def _refusal(self, units: Sequence[Unit], depth: int) -> str | None:
-        """Why units cannot, or should not, be one group; None if they should."""
+        """Why units cannot, or should not, be one group; None if they should, as far as units
+        outside have no say."""
         if any(unit.root in self.alone for unit in units):
             return "that is left alone, as asked for"
         if any(unit.root.scatter for unit in units):
@@ -200,7 +212,7 @@ class Grouping:
             return "threads share the blocks of its sum"
         if not depth:
             return "their outer loops do not go along with each other"
-        work = sum(_visits(unit) for unit in units)
+        work = sum([self.visits[unit] for unit in units])
         places = math.prod(axis.extent for axis in units[-1].outer[:depth])
         if work >= PARALLEL_ELEMENTS and places < PLACES_PER_CORE * self.machine.cores:
             return f"threads would share only {places} steps"
@@ -210,7 +222,7 @@ class Grouping:
             return f"one kernel would do more than {GROUP_OPERATIONS} operations"
         if self._frame_bytes(units, depth) > FRAME_BYTES:
             return f"more than {FRAME_BYTES} bytes would be kept at each step"
-        return self._saves(units) or self._crossing(units)
+        return self._saves(units)
 
     def _is_narrow(self, unit: Unit, depth: int) -> bool:
         """Whether a unit computes long on each element of a row, and rows are short."""

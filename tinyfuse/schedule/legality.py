@@ -118,10 +118,9 @@ def _check_vectors(places: Places, directive: str) -> None:
     """Lanes are the innermost loop, over elements that are independent."""
     for stage, plan in places.plans.items():
         for place, loop in enumerate(plan.loops):
-            inside = [inner.kind for inner in plan.loops[place + 1 :]]
             if loop.kind is LoopKind.VECTOR and (
                 loop.axis in stage.reduce_axes
-                or any(kind is not LoopKind.UNROLL for kind in inside)
+                or any(inner.kind is not LoopKind.UNROLL for inner in plan.loops[place + 1 :])
             ):
                 raise ScheduleError(
                     f"vectorize({stage.name}, {loop.axis.name}): only the innermost loop over"

@@ -82,14 +82,12 @@ class _Use:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What a stage's own expression holds. cost: in additions. references: how often the C of the
-    expression mentions each source."""
+    """What a stage's own expression holds. cost: in additions."""
 
     operations: int
     cost: int
     tests: tuple[IndexTest, ...]
     loads: tuple[Load, ...]
-    references: Mapping[Stage, int]
 
 
 class _Planner:
@@ -154,7 +152,7 @@ class _Planner:
         """Count what a stage reads as often as its expression is written, where nothing has a name:
         in the stage itself once, inlined behind a test once for each time that it is read."""
         times = self.copies.get(stage, 1) if stage in self.inlined else 1
-        for source, references in self.content[stage].references.items():
+        for source, references in _references(stage).items():
             self.copies[source] = self.copies.get(source, 0) + times * references
 
     def _action(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
@@ -338,16 +336,18 @@ def _named(stages: Iterable[Stage]) -> list[str]:
 def _content(stage: Stage) -> _Content:
     nodes = [node for expression in stage.expressions for node in walk(expression)]
     return _Content(
-        sum(bool(node.parts) for node in nodes),
-        sum(cost(node.name) for node in nodes if isinstance(node, Op)),
-        tuple(node for node in nodes if isinstance(node, IndexTest)),
-        tuple(node for node in nodes if isinstance(node, Load)),
-        Counter(
-            part.source
-            for part in (*stage.expressions, *[part for node in nodes for part in node.parts])
-            if isinstance(part, Load)
-        ),
+        len([node for node in nodes if node.parts]),
+        sum([cost(node.name) for node in nodes if isinstance(node, Op)]),
+        tuple([node for node in nodes if isinstance(node, IndexTest)]),
+        stage.reads(),
     )
+
+
+def _references(stage: Stage) -> Mapping[Stage, int]:
+    """How often the C of a stage's own expression mentions each source."""
+    nodes = [node for expression in stage.expressions for node in walk(expression)]
+    parts = [part for node in nodes for part in node.parts]
+    return Counter(part.source for part in (*stage.expressions, *parts) if isinstance(part, Load))
 
 
 def _decidable(tests: tuple[IndexTest, ...], values: Mapping[Axis, Affine]) -> bool:

@@ -8,6 +8,7 @@ next one, a few lines at a time.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
@@ -30,25 +31,31 @@ def prefetch_rows(schedule: Schedule, machine: Machine) -> Schedule:
     """In kernels that go through the rows of a large array more than once, and compute long on each
     element, ask for the next row."""
     places = schedule.places
-    for root in places.kernels:
-        for source in _large(schedule, root, machine):
+    large = _large(schedule, machine)
+    for root in places.kernels if large else ():
+        for source in _read(schedule, root, large):
             readers = [s for s in places.inside(Site(root, None)) if _reads(schedule, s, source)]
             if len(readers) + _reads(schedule, root, source) > 1:
                 schedule = _prefetched(schedule, root, source, readers)
     return schedule
 
 
-def _large(schedule: Schedule, root: Stage, machine: Machine) -> list[Stage]:
-    """What a kernel reads of the memory of the program, if it is larger than the second cache."""
-    inside = [*schedule.places.inside(Site(root, None)), root]
-    read = dict.fromkeys(source for stage in inside for source in _sources(schedule, stage))
-    return [
+def _large(schedule: Schedule, machine: Machine) -> set[Stage]:
+    """What of the memory of the program is larger than the second cache, in several rows."""
+    return {
         source
-        for source in read
+        for source in (*schedule.stages.inputs, *schedule.stages.stages)
         if stage_bytes(source) > 2 * machine.l2
         and len(source.axes) > 1
         and _is_at_root(schedule, source)
-    ]
+    }
+
+
+def _read(schedule: Schedule, root: Stage, sources: Collection[Stage]) -> list[Stage]:
+    """What of these a kernel reads."""
+    inside = [*schedule.places.inside(Site(root, None)), root]
+    read = dict.fromkeys(source for stage in inside for source in _sources(schedule, stage))
+    return [source for source in read if source in sources]
 
 
 def _sources(schedule: Schedule, stage: Stage) -> dict[Stage, None]:
