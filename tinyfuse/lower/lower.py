@@ -257,7 +257,7 @@ class _Lowering(RowLowering):
 
     def _point(self) -> Point:
         innermost = self.loop_stack[-1] if self.loop_stack else None
-        return Point(self.schedule, self._address, self.names.fresh, innermost)
+        return Point(self.places.inlined, self._address, self.names.fresh, innermost)
 
     def _scattered(self, stage: Stage, ranges: Ranges) -> list[Statement]:
         """Copy what is there before, then put the elements in, one after the other."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
+from typing import Any
 
 from tinyfuse.loops.ir import Let, Local
-from tinyfuse.lower.reads import inlined_body, is_inlined
+from tinyfuse.lower.reads import inlined_body
 from tinyfuse.records import dataclass, field
-from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.expr import (
     Accumulator,
     Cast,
@@ -33,15 +33,31 @@ MAX_DEPTH = 4
 Key = tuple[Stage, tuple[Affine, ...]]
 
 
+@dataclass(eq=False, slots=True)
+class _Element:
+    """An element of an inlined stage, or the one that all this is for, which has no stage here.
+
+    uses: how often expressions mention it. inside: those that its own mentions, in order. value: in
+    the end.
+    """
+
+    stage: Any
+    body: Expr
+    uses: int = 0
+    inside: list[_Element] = field(default_factory=list)
+    value: Any = None
+
+
 @dataclass
 class Point:
     """Builds the value of one stage at one point of its loops.
 
-    address: turns a load of a stored stage into one of its buffer. fresh: an unused name like the
-    one given. innermost: the variable of the innermost loop, if any.
+    inlined: the stages to see through. address: turns a load of a stored stage into one of its
+    buffer. fresh: an unused name like the one given. innermost: the variable of the innermost loop,
+    if any.
     """
 
-    schedule: Schedule
+    inlined: Container[Stage]
     address: Callable[[Load], Load]
     fresh: Callable[[str], str]
     innermost: Axis | None
@@ -58,16 +74,12 @@ class Point:
             return substitute_leaf(node, values)
 
         body = rewrite(expression, leaf, decide)
-        bodies = self._expand(body)
-        if not bodies:
-            return self._resolved(body, {})
-        uses = self._uses([body, *bodies.values()])
-        free = self._free(body, bodies)
-        results: dict[Key, Expr] = {}
-        for key in self._operands_first(body, bodies):
-            result = self._resolved(bodies[key], results)
-            results[key] = self._bound(key[0], result, uses[key]) if key in free else result
-        return self._resolved(body, results)
+        root, elements = self._expanded(body)
+        free = _free(root, elements) if elements else ()
+        for element in _operands_first(root):
+            result = self._resolved(element.body, elements)
+            element.value = self._bound(element, result) if element in free else result
+        return self._resolved(body, elements)
 
     def named(self, name: str, value: Expr) -> Expr:
         """A local for a value, so that it is computed once."""
@@ -77,80 +89,48 @@ class Point:
         self.lets.append(Let(local, value))
         return local
 
-    def _inlined(self, root: Expr) -> list[Key]:
-        return [
-            (node.source, node.indices)
-            for node in walk(root)
-            if isinstance(node, Load)
-            and isinstance(node.source, Stage)
-            and is_inlined(self.schedule, node.source)
-        ]
-
-    def _expand(self, body: Expr) -> dict[Key, Expr]:
-        """The body of every inlined element that the value needs."""
-        bodies: dict[Key, Expr] = {}
-        pending = self._inlined(body)
+    def _expanded(self, body: Expr) -> tuple[_Element, dict[Load, _Element]]:
+        """A body with every inlined element that it needs, and which loads are of these."""
+        root = _Element(None, body)
+        known: dict[Key, _Element] = {}
+        elements: dict[Load, _Element] = {}
+        pending = [root]
         while pending:
-            key = pending.pop()
-            if key not in bodies:
-                bodies[key] = inlined_body(*key)
-                pending.extend(self._inlined(bodies[key]))
-        return bodies
-
-    def _uses(self, roots: list[Expr]) -> dict[Key, int]:
-        counts: dict[Key, int] = {}
-        for root in roots:
-            for node in walk(root):
+            reader = pending.pop()
+            for node in walk(reader.body):
+                if isinstance(node, Load) and node.source in self.inlined:
+                    key = (node.source, node.indices)
+                    element = known.get(key)
+                    if element is None:
+                        element = known[key] = _Element(node.source, inlined_body(*key))
+                        pending.append(element)
+                    elements[node] = element
+                    reader.inside.append(element)
                 for part in node.parts:
-                    if isinstance(part, Load):
-                        key = (part.source, part.indices)
-                        counts[key] = counts.get(key, 0) + 1
-            if isinstance(root, Load):
-                counts[root.source, root.indices] = counts.get((root.source, root.indices), 0) + 1
-        return counts
+                    if part in elements:
+                        elements[part].uses += 1
+            if reader.body in elements:
+                elements[reader.body].uses += 1
+        return root, elements
 
-    def _free(self, body: Expr, bodies: Mapping[Key, Expr]) -> set[Key]:
-        """The elements needed whatever the index tests say: only these may be named beforehand."""
-        free: set[Key] = set()
-        pending = unguarded_loads(body)
-        while pending:
-            load = pending.pop()
-            key = (load.source, load.indices)
-            if key in bodies and key not in free:
-                free.add(key)
-                pending.extend(unguarded_loads(bodies[key]))
-        return free
-
-    def _operands_first(self, body: Expr, bodies: Mapping[Key, Expr]) -> list[Key]:
-        done: dict[Key, None] = {}
-        stack = [(key, False) for key in reversed(self._inlined(body))]
-        while stack:
-            key, finished = stack.pop()
-            if finished:
-                done.setdefault(key)
-            elif key not in done:
-                stack.append((key, True))
-                stack.extend(
-                    (k, False) for k in reversed(self._inlined(bodies[key])) if k not in done
-                )
-        return list(done)
-
-    def _resolved(self, body: Expr, results: Mapping[Key, Expr]) -> Expr:
+    def _resolved(self, body: Expr, elements: Mapping[Load, _Element]) -> Expr:
         def leaf(node: Expr) -> Expr:
             if not isinstance(node, Load) or not isinstance(node.source, Stage):
                 return node
-            known = results.get((node.source, node.indices))
-            return self.address(node) if known is None else known
+            element = elements.get(node)
+            return self.address(node) if element is None else element.value
 
         return rewrite(body, leaf, fold)
 
-    def _bound(self, stage: Stage, value: Expr, uses: int) -> Expr:
+    def _bound(self, element: _Element, value: Expr) -> Expr:
         """The value, or a local for it: the user's names stay, what is shared is computed once."""
+        stage = element.stage
         if isinstance(value, (Local, Const, Index)) or (
             isinstance(value, Load) and not stage.named
         ):
             return value
-        if uses < 2 and not stage.named and depth(value) < MAX_DEPTH and not self._invariant(value):
+        shared = element.uses > 1 or stage.named
+        if not shared and depth(value) < MAX_DEPTH and not self._invariant(value):
             return value
         return self.named(stage.name, value)
 
@@ -161,13 +141,38 @@ class Point:
         )
 
 
+def _free(root: _Element, elements: Mapping[Load, _Element]) -> set[_Element]:
+    """The elements needed whatever the index tests say: only these may be named beforehand."""
+    free: set[_Element] = set()
+    pending = unguarded_loads(root.body)
+    while pending:
+        element = elements.get(pending.pop())
+        if element is not None and element not in free:
+            free.add(element)
+            pending += unguarded_loads(element.body)
+    return free
+
+
+def _operands_first(root: _Element) -> list[_Element]:
+    done: dict[_Element, None] = {}
+    stack = [(element, False) for element in reversed(root.inside)]
+    while stack:
+        element, finished = stack.pop()
+        if finished:
+            done.setdefault(element)
+        elif element not in done:
+            stack.append((element, True))
+            stack += [(inner, False) for inner in reversed(element.inside) if inner not in done]
+    return list(done)
+
+
 def depth(root: Expr) -> int:
     """The number of operations on the longest way down."""
-    depths: dict[int, int] = {}
+    depths: dict[Expr, int] = {}
     for node in walk(root):
-        below = max((depths[id(part)] for part in node.parts), default=-1)
-        depths[id(node)] = below + (0 if isinstance(node, Cast) else 1)
-    return depths[id(root)]
+        below = max([depths[part] for part in node.parts], default=-1)
+        depths[node] = below + (0 if isinstance(node, Cast) else 1)
+    return depths[root]
 
 
 def unguarded_loads(root: Expr) -> list[Load]:
@@ -176,9 +181,9 @@ def unguarded_loads(root: Expr) -> list[Load]:
     pending = [root]
     while pending:
         node = pending.pop()
-        if id(node) in seen:
+        if node in seen:
             continue
-        seen.add(id(node))
+        seen.add(node)
         if isinstance(node, Load):
             found.append(node)
         pending.extend(node.parts[:1] if is_guard(node) else node.parts)

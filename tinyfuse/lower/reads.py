@@ -49,7 +49,7 @@ def reads_of(schedule: Schedule, expressions: Sequence[Expr]) -> Reads:
             if is_select(node):
                 conditions.update(_condition(node.parts[0]))
             elif isinstance(node, Load):
-                if not is_inlined(schedule, node.source):
+                if node.source not in schedule.places.inlined:
                     _, guards = loads.setdefault((node.source, node.indices, node.data), (node, {}))
                     guards[condition] = None
                 elif (node.source, node.indices, condition) not in seen:
@@ -72,20 +72,20 @@ MOST_TESTS = 8
 def guarded(root: Expr, around: Condition = ()) -> list[tuple[Expr, Condition]]:
     """Every node with the tests on indices that have to hold where it runs; more than once where
     it stands behind different ones."""
-    found: list[tuple[Expr, Condition]] = []
-    seen: set[tuple[int, Condition]] = set()
+    found: dict[tuple[Expr, Condition], None] = {}
     pending = [(root, around)]
     while pending:
-        node, condition = pending.pop()
-        if (id(node), condition) in seen:
+        place = pending.pop()
+        if place in found:
             continue
-        seen.add((id(node), condition))
-        found.append((node, condition))
-        inside = [condition] * len(node.parts)
+        found[place] = None
+        node, condition = place
         if is_select(node):
-            inside = [condition, *_branches(node.parts[0], condition)]
-        pending += reversed(list(zip(node.parts, inside, strict=True)))
-    return found
+            inside = (condition, *_branches(node.parts[0], condition))
+            pending += reversed(list(zip(node.parts, inside, strict=True)))
+        else:
+            pending += [(part, condition) for part in reversed(node.parts)]
+    return list(found)
 
 
 def _branches(test: Expr, around: Condition) -> tuple[Condition, Condition]:
@@ -117,10 +117,6 @@ def _condition(root: Expr) -> dict[Condition, None]:
         elif not isinstance(node, Op) or node.name != "logical_and" or not node.parts:
             return {}
     return {tuple(tests): None}
-
-
-def is_inlined(schedule: Schedule, stage: Stage) -> bool:
-    return not stage.is_input and schedule[stage].inlined
 
 
 def inlined_body(stage: Stage, indices: Sequence[Affine]) -> Expr:

@@ -98,6 +98,10 @@ class Places:
         self.outputs = frozenset(stages.outputs)
 
     @cached_property
+    def inlined(self) -> frozenset[Stage]:
+        return frozenset([stage for stage, plan in self.plans.items() if plan.inlined])
+
+    @cached_property
     def sources(self) -> dict[Stage, dict[Stage, None]]:
         """The stages, inputs left out, that each reads; inlined ones are seen through."""
         found: dict[Stage, dict[Stage, None]] = {}
