@@ -15,7 +15,6 @@ from tinyfuse.loops.ir import (
     Block,
     Buffer,
     For,
-    HalveRow,
     If,
     Kernel,
     Let,
@@ -189,12 +188,12 @@ class _KernelText:
         self.kernel, self.used = kernel, used
         self.locals = local_names(kernel)
         self.expressions = Expressions(self.locals, used, fused, adds_up(kernel))
-        self.taken = {*self.locals.values(), *names_in(kernel)}
+        self.parallel = kernel.parallel
         self.blocks: dict[Store, str] = {}  # where elements to be streamed are put first
 
     def function(self) -> str:
         names = [self.parameter(buffer) for buffer in self.kernel.parameters]
-        names += ["long begin", "long end"] if self.kernel.parallel else []
+        names += ["long begin", "long end"] if self.parallel else []
         head = f"static void {self.kernel.name}({', '.join(names)}) {{"
         body = self.block(self.kernel.body, "  ")
         if self.blocks:
@@ -228,6 +227,8 @@ class _KernelText:
     def statement(self, node: Statement, indent: str) -> list[str]:
         if isinstance(node, For):
             return self.loop(node, indent)
+        if isinstance(node, Store):
+            return [f"{indent}{self.assignment(node)};"]
         if isinstance(node, If):
             return self.choice(node, indent)
         if isinstance(node, Block):
@@ -242,10 +243,8 @@ class _KernelText:
         if isinstance(node, Prefetch):
             size = str(node.extent * node.row.buffer.dtype.itemsize)
             return [f"{indent}{self.prelude_call('tf_prefetch', self.row(node.row), size)};"]
-        if isinstance(node, HalveRow):
-            function = f"tf_halve_add_{SUFFIXES[node.row.buffer.dtype]}"
-            return [f"{indent}{self.prelude_call(function, self.row(node.row))};"]
-        return [f"{indent}{self.assignment(node)};"]
+        function = f"tf_halve_add_{SUFFIXES[node.row.buffer.dtype]}"
+        return [f"{indent}{self.prelude_call(function, self.row(node.row))};"]
 
     def sort(self, node: SortRow) -> str:
         what = "sort" if node.sort is Sort.ELEMENTS else "argsort"
@@ -285,7 +284,7 @@ class _KernelText:
     def loop(self, node: For, indent: str) -> list[str]:
         start = node.variable.start
         first, last = f"{start}", f"{start + node.variable.extent}"
-        if node is self.kernel.parallel:
+        if node is self.parallel:
             first, last = "begin", "end"
         streams = any(isinstance(each, Store) and each.streamed for each in node.body)
         lines = self.streaming(node, first, last) if streams else self.steps(node, first, last)
@@ -300,7 +299,7 @@ class _KernelText:
         return [head + " {", *body, "}"]
 
     def streaming(self, node: For, begin: str, end: str) -> list[str]:
-        variable, taken = node.variable, set(self.taken)
+        variable, taken = node.variable, {*self.locals.values(), *names_in(self.kernel)}
         first, following = (unused(f"{variable.name}_{each}", taken) for each in ("first", "next"))
         rows = []
         for store in node.body:

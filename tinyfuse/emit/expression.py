@@ -31,12 +31,12 @@ class Expressions:
         self.chained = chained
 
     def text(self, root: Expr) -> CText:
-        done: dict[int, CText] = {}
+        done: dict[Expr, CText] = {}
         zeros = Zeros()
         for node in walk(root):
             zeros.note(node)
-            done[id(node)] = self._node(node, done, zeros)
-        return done[id(root)]
+            done[node] = self._node(node, done, zeros)
+        return done[root]
 
     def element(self, buffer: Buffer, position: Affine, offset: str = "") -> str:
         """offset: the text of what data adds to the position, fit to stand in a sum."""
@@ -47,21 +47,21 @@ class Expressions:
         rest = f" + {index_text(position)}" if position != Affine() else ""
         return f"{buffer.name}[{offset}{rest}]".replace("+ -", "- ")
 
-    def _node(self, node: Expr, done: Mapping[int, CText], zeros: Zeros) -> CText:
+    def _node(self, node: Expr, done: Mapping[Expr, CText], zeros: Zeros) -> CText:
         if isinstance(node, Op):
             negated = _negated(node) if node.dtype.kind in self.exact_negatives else None
             if negated is not None:
-                operand = done[id(negated)]
+                operand = done[negated]
                 return op_text("exact_negative", [operand], [node.dtype], node.dtype, self.used)
-            operands = [done[id(operand)] for operand in node.operands]
+            operands = [done[operand] for operand in node.operands]
             dtypes = [operand.dtype for operand in node.operands]
             exact = zeros.meet_in(node) or (self.chained and _loads_by_data(node))
             name = f"exact_{node.name}" if exact else node.name
             return op_text(name, operands, dtypes, node.dtype, self.used)
         if isinstance(node, Cast):
-            return cast_text(done[id(node.operand)], node.operand.dtype, node.dtype, self.used)
+            return cast_text(done[node.operand], node.operand.dtype, node.dtype, self.used)
         if isinstance(node, Load):
-            offsets = [enclosed(done[id(part)], Precedence.ADDITIVE) for part in node.data]
+            offsets = [enclosed(done[part], Precedence.ADDITIVE) for part in node.data]
             return CText(self.element(node.source, node.indices[0], *offsets))
         if isinstance(node, Const):
             return const_text(node.value, self.used)

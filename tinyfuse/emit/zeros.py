@@ -19,17 +19,17 @@ class Zeros:
     """What is known of the nodes of an expression, each noted after its parts."""
 
     def __init__(self) -> None:
-        self._constant: set[int] = set()
-        self._positive: set[int] = set()  # what is seen to be no -0
-        self._changed: set[int] = set()  # what is seen to be made of that, perhaps its opposite
+        self._constant: set[Expr] = set()
+        self._positive: set[Expr] = set()  # what is seen to be no -0
+        self._changed: set[Expr] = set()  # what is seen to be made of that, perhaps its opposite
 
     def note(self, node: Expr) -> None:
-        if _folds(node) or (node.parts and all(id(part) in self._constant for part in node.parts)):
-            self._constant.add(id(node))
+        if _folds(node) or (node.parts and self._constant.issuperset(node.parts)):
+            self._constant.add(node)
         if _is_positive(node):
-            self._positive.add(id(node))
+            self._positive.add(node)
         elif isinstance(node, Op) and _keeps_zeros(node) and any(map(self._is_known, node.parts)):
-            self._changed.add(id(node))
+            self._changed.add(node)
 
     def meet_in(self, node: Op) -> bool:
         """Whether the node is a sum of what may be the constant 0 and of zeros of known sign."""
@@ -39,15 +39,15 @@ class Zeros:
         if node.name == "subtract" and self._may_be_zero(first) and self._is_known(second):
             return True
         return any(
-            self._may_be_zero(one) and id(other) in self._changed
+            self._may_be_zero(one) and other in self._changed
             for one, other in ((first, second), (second, first))
         )
 
     def _is_known(self, node: Expr) -> bool:
-        return id(node) in self._positive or id(node) in self._changed
+        return node in self._positive or node in self._changed
 
     def _may_be_zero(self, node: Expr) -> bool:
-        return node.value == 0 if isinstance(node, Const) else id(node) in self._constant
+        return node.value == 0 if isinstance(node, Const) else node in self._constant
 
 
 def _is_positive(node: Expr) -> bool:

@@ -12,6 +12,7 @@ from tinyfuse.graph.scalar_ops import cost
 from tinyfuse.loops.chains import NO_CHAIN, Chain, chain_of
 from tinyfuse.loops.invariants import Varying, varying_in
 from tinyfuse.loops.ir import (
+    Block,
     Buffer,
     Cost,
     For,
@@ -24,7 +25,6 @@ from tinyfuse.loops.ir import (
     SortRow,
     Statement,
     Store,
-    children,
     written_by,
 )
 from tinyfuse.loops.rewrite import values_of
@@ -84,38 +84,42 @@ class Counts:
 
     def add(self, run: Run) -> None:
         statement, times, loop = run
-        if isinstance(statement, For):
+        for value in values_of(statement):
+            self.add_value(value, times, loop)
+        if isinstance(statement, Store):
+            self.add_store(statement, times, loop)
+        elif isinstance(statement, For):
             chain = self.chains[statement] = chain_of(statement)
             self.varying[statement] = varying_in(statement)
             self.chain += times * statement.variable.extent * chain.length
+        elif isinstance(statement, Let):
+            varying = self.varying[loop]
+            if varying:
+                varying.name(statement.local, statement.value)
         elif isinstance(statement, SortRow):
             self.add_sort(statement, times)
         elif isinstance(statement, HalveRow):
             self.add_halving(statement, times)
         elif isinstance(statement, Prefetch):
             _add(self.read, statement.row.buffer, 0)  # it is a parameter, also if nothing is read
-        for value in values_of(statement):
-            self.add_value(value, times, loop)
-        if isinstance(statement, Let) and (varying := self.varying[loop]):
-            varying.name(statement.local, statement.value)
-        if isinstance(statement, Store):
-            _add(self.written, statement.buffer, times)
-            at_data = statement.offset is not None
-            place = (loop, statement.buffer, statement.position)
-            if at_data or place not in self.stored:
-                self.stored.add(place)
-                self.add_access(place, at_data, times)
 
     def add_value(self, value: Expr, times: int, loop: For | None) -> None:
-        varying = self.varying[loop]
+        varying, vector = self.varying[loop], self.chains[loop].vector
         for node in walk(value):
             once = varying is not None and not varying.look_at(node)
             if isinstance(node, Load):
                 self.add_load(node, times, loop)
             elif is_operation(node):
-                name, vector = operation_name(node), self.chains[loop].vector
                 repeats = loop.variable.extent if once and loop else 1
-                self.add_operation(name, widest(node), times, vector, repeats)
+                self.add_operation(operation_name(node), widest(node), times, vector, repeats)
+
+    def add_store(self, node: Store, times: int, loop: For | None) -> None:
+        _add(self.written, node.buffer, times)
+        at_data = node.offset is not None
+        place = (loop, node.buffer, node.position)
+        if at_data or place not in self.stored:
+            self.stored.add(place)
+            self.add_access(place, at_data, times)
 
     def add_load(self, node: Load, times: int, loop: For | None) -> None:
         _add(self.read, node.source, times)
@@ -217,8 +221,8 @@ def repeated(
             yield from repeated(statement.body, times * axis.extent, statement, inner)
         elif isinstance(statement, If):
             yield from _parts(statement, times, loop, steps)
-        else:
-            yield from repeated(children(statement), times, loop, steps)
+        elif isinstance(statement, Block):
+            yield from repeated(statement.body, times, loop, steps)
 
 
 def _parts(node: If, times: int, loop: For | None, steps: Steps) -> Iterator[Run]:

@@ -20,7 +20,7 @@ class Varying:
         """Whether a node differs. Its parts, and what it names, have been looked at before."""
         differs = (
             node in self.found
-            or any(part in self.found for part in node.parts)
+            or not self.found.isdisjoint(node.parts)
             or depends_on(node, self.variable)
             or (isinstance(node, Load) and node.source in self.written)
         )

@@ -266,6 +266,9 @@ def written_by(statement: Statement) -> tuple[Buffer, ...]:
 
 def walk_statements(statements: Sequence[Statement]) -> Iterator[Statement]:
     """Every statement, outer before inner, in order."""
-    for statement in statements:
+    pending = [*reversed(statements)]
+    while pending:
+        statement = pending.pop()
         yield statement
-        yield from walk_statements(children(statement))
+        if isinstance(statement, (For, If, Block)):
+            pending += reversed(children(statement))
