@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tinyfuse.loops.ir import (
     Block,
@@ -52,6 +52,22 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
         row = Row(node.row.buffer, node.row.position.substitute(values))
         return type(node)(row, node.extent)
     return node
+
+
+def with_inside(
+    node: Statement, change: Callable[[tuple[Statement, ...]], tuple[Statement, ...]]
+) -> Statement:
+    """A statement with all lists of statements inside it changed; itself if none is another one."""
+    if isinstance(node, If):
+        then, otherwise = change(node.then), change(node.otherwise)
+        same = then == node.then and otherwise == node.otherwise
+        return node if same else If(node.test, then, otherwise)
+    if not isinstance(node, (For, Block)):
+        return node
+    body = change(node.body)
+    if body == node.body:
+        return node
+    return For(node.variable, node.kind, body) if isinstance(node, For) else Block(body)
 
 
 def values_of(statement: Statement) -> tuple[Expr, ...]:

@@ -41,9 +41,11 @@ class Range:
 
 Ranges = Mapping[Axis, Range]
 
+_START = Affine()
+
 
 def whole(axis: Axis) -> Range:
-    return Range(Affine(), axis.extent)
+    return Range(_START, axis.extent)
 
 
 def image(index: Affine, ranges: Mapping[Axis, Range]) -> Range:

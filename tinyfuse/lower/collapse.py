@@ -4,32 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyfuse.loops.ir import Block, For, If, LoopKind, Statement
-from tinyfuse.loops.rewrite import indices_of, substitute_axes
+from tinyfuse.loops.ir import For, LoopKind, Statement
+from tinyfuse.loops.rewrite import indices_of, substitute_axes, with_inside
 from tinyfuse.stage.index import Affine, Axis, affine
 
 
 def collapse(statements: Sequence[Statement]) -> tuple[Statement, ...]:
     """Merge a loop with the only loop in it where all indices use both as one flat counter."""
-    return tuple(_collapsed(statement) for statement in statements)
+    return tuple([_collapsed(statement) for statement in statements])
 
 
 def _collapsed(node: Statement) -> Statement:
-    if isinstance(node, Block):
-        return Block(collapse(node.body))
-    if isinstance(node, If):
-        return If(node.test, collapse(node.then), collapse(node.otherwise))
-    if not isinstance(node, For):
-        return node
-    body = collapse(node.body)
-    inner = body[0]
-    if len(body) == 1 and isinstance(inner, For) and _is_flat(node.variable, inner):
+    node = with_inside(node, collapse)
+    inner = node.body[0] if isinstance(node, For) and len(node.body) == 1 else None
+    if isinstance(node, For) and isinstance(inner, For) and _is_flat(node.variable, inner):
         extent = node.variable.extent * inner.variable.extent
         merged = Axis(node.variable.name, extent)
         values = {node.variable: Affine(), inner.variable: affine(merged)}
         kind = LoopKind.PARALLEL if node.kind is LoopKind.PARALLEL else inner.kind
         return For(merged, kind, substitute_axes(inner.body, values))
-    return For(node.variable, node.kind, body)
+    return node
 
 
 def _is_flat(outer: Axis, inner: For) -> bool:

@@ -25,10 +25,13 @@ Box = tuple[Interval, ...]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A region of a stage that is computed for all values of the loop variables around it."""
+    """A region of a stage that is computed for all values of the loop variables around it.
+
+    variables: None for a loop of one step.
+    """
 
     region: Ranges
-    variables: tuple[Axis, ...]
+    variables: tuple[Axis | None, ...]
 
 
 class Coverage:
@@ -39,7 +42,7 @@ class Coverage:
         self.parts: dict[Stage, list[Part]] = {}
         self.later: dict[Stage, str] = {}  # who reads the stage once the kernel has run
         self.scopes: dict[Site, list[tuple[Stage, Stage]]] = {}
-        self.variables: list[Axis] = []  # of the loops around
+        self.variables: list[Axis | None] = []  # of the loops around
         self.shared: set[Axis] = set()  # those that number the steps that threads share
         self.conditions = 0  # how many tests around decide whether anything is computed
         for stage in places.inside(Site(root, None)):
@@ -71,10 +74,11 @@ class Coverage:
 
     def enter(self, loop: Loop, piece: Piece) -> None:
         """Before what runs in a step of a piece of a loop."""
-        variable = piece.variable or Axis(loop.axis.name, 1, piece.first)
-        self.variables.append(variable)
+        variable = piece.variable
         if loop.kind is LoopKind.PARALLEL:
+            variable = variable or Axis(loop.axis.name, 1, piece.first)
             self.shared.add(variable)
+        self.variables.append(variable)
         self.conditions += bool(piece.test)
 
     def leave(self, piece: Piece) -> None:

@@ -4,40 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyfuse.loops.ir import (
-    Block,
-    Buffer,
-    For,
-    If,
-    Let,
-    Local,
-    Statement,
-    walk_statements,
-    written_by,
-)
+from tinyfuse.loops.ir import Buffer, For, Let, Local, Statement, walk_statements, written_by
+from tinyfuse.loops.rewrite import with_inside
 from tinyfuse.stage.expr import Load, depends_on, walk
 
 
 def hoist(statements: Sequence[Statement]) -> tuple[Statement, ...]:
     """Move each invariant `Let` out of as many loops as possible."""
-    return tuple(moved for statement in statements for moved in _hoisted(statement))
+    return tuple([moved for statement in statements for moved in _hoisted(statement)])
 
 
 def _hoisted(node: Statement) -> list[Statement]:
-    if isinstance(node, Block):
-        return [Block(hoist(node.body))]
-    if isinstance(node, If):
-        return [If(node.test, hoist(node.then), hoist(node.otherwise))]
-    if not isinstance(node, For):
+    node = with_inside(node, hoist)
+    if not isinstance(node, For) or not any(isinstance(inner, Let) for inner in node.body):
         return [node]
-    body = hoist(node.body)
-    if not any(isinstance(statement, Let) for statement in body):
-        return [For(node.variable, node.kind, body)]
-    written = {buffer for s in walk_statements(body) for buffer in written_by(s)}
+    written = {buffer for s in walk_statements(node.body) for buffer in written_by(s)}
     outside: list[Statement] = []
     inside: list[Statement] = []
     locals_inside: set[Local] = set()
-    for statement in body:
+    for statement in node.body:
         if isinstance(statement, Let) and _invariant(statement, node, written, locals_inside):
             outside.append(statement)
             continue

@@ -71,7 +71,7 @@ class NestLowering(ABC):
 
         variable: that of the loop, if its steps run one after the other.
         """
-        if site not in self.regions.places.sites:
+        if (site.stage, site.loop) not in self.regions.places.sites:
             return body()
         regions = self.regions.at(site, ranges)
         new_only = variable and self.regions.keeps(site)
@@ -99,18 +99,18 @@ class NestLowering(ABC):
         mark = len(self.names.active)
         pieces = self._pieces(stage, loop, ranges, bare)
         shared = self._shared_counter(loop, pieces)
-        site, bodies, before, depth = Site(stage, loop), [], [], len(self.loop_stack)
-        is_filled = not bare and site in self.regions.places.sites
+        bodies, before, depth = [], [], len(self.loop_stack)
+        site = None if bare or (stage, loop) not in self.regions.places.sites else Site(stage, loop)
         for piece in pieces:
             inner = {**ranges, loop.axis: piece.range}
             serial = piece.variable if loop.kind is not LoopKind.PARALLEL else None
-            before.append(self._before(site, inner, serial) if is_filled else [])
+            before.append(self._before(site, inner, serial) if site else [])
             self.coverage.enter(loop, piece)
             self.loop_stack += [piece.variable] if piece.variable else []
             self.counters[stage, loop] = piece.variable
             body = [] if bare else self._prefetched(stage, loop, inner)
             own = functools.partial(self._nest, stage, rest, inner, leaf, bare)
-            body += self._with_attached(site, inner, own, serial) if is_filled else own()
+            body += self._with_attached(site, inner, own, serial) if site else own()
             bodies.append(body)
             del self.loop_stack[depth:]
             self.coverage.leave(piece)

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tinyfuse.loops.ir import Block, Buffer, For, If, Statement, Store
+from tinyfuse.loops.ir import Buffer, For, Statement, Store
+from tinyfuse.loops.rewrite import with_inside
 from tinyfuse.loops.streaming import can_stream
 from tinyfuse.records import replace
 
 
 def stream(statements: Sequence[Statement], buffers: Collection[Buffer]) -> tuple[Statement, ...]:
     """Mark the stores to buffers by loops over rows of them; others stay as they are."""
-    return tuple(_streamed(statement, buffers) for statement in statements)
+    return tuple([_streamed(statement, buffers) for statement in statements])
 
 
 def _streamed(node: Statement, buffers: Collection[Buffer]) -> Statement:
-    if isinstance(node, Block):
-        return Block(stream(node.body, buffers))
-    if isinstance(node, If):
-        return If(node.test, stream(node.then, buffers), stream(node.otherwise, buffers))
+    node = with_inside(node, lambda body: stream(body, buffers))
     if not isinstance(node, For):
         return node
-    body = stream(node.body, buffers)
-    return For(node.variable, node.kind, tuple(_marked(node, each, buffers) for each in body))
+    body = tuple([_marked(node, each, buffers) for each in node.body])
+    return For(node.variable, node.kind, body)
 
 
 def _marked(loop: For, node: Statement, buffers: Collection[Buffer]) -> Statement:

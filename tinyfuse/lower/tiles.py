@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tinyfuse.loops.ir import (
-    Block,
     Buffer,
     For,
-    If,
     Let,
     LoopKind,
     Prefetch,
@@ -21,7 +19,7 @@ from tinyfuse.loops.ir import (
     Statement,
     Store,
 )
-from tinyfuse.loops.rewrite import values_of
+from tinyfuse.loops.rewrite import values_of, with_inside
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Load, walk
@@ -39,16 +37,9 @@ def with_prefetches(statements: Sequence[Statement], machine: Machine) -> tuple[
 
 
 def _visited(node: Statement, machine: Machine) -> Statement:
-    if isinstance(node, Block):
-        return Block(with_prefetches(node.body, machine))
-    if isinstance(node, If):
-        then, otherwise = (with_prefetches(part, machine) for part in (node.then, node.otherwise))
-        return If(node.test, then, otherwise)
-    if not isinstance(node, For):
-        return node
-    tile = _tile(node)
-    if tile is None:
-        return For(node.variable, node.kind, with_prefetches(node.body, machine))
+    tile = _tile(node) if isinstance(node, For) else None
+    if tile is None or not isinstance(node, For):
+        return with_inside(node, lambda body: with_prefetches(body, machine))
     fetches = _of_next_tile(node.variable, tile, machine)
     return For(node.variable, node.kind, (*fetches, *node.body))
 

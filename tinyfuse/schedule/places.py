@@ -133,11 +133,12 @@ class Places:
         return found
 
     @cached_property
-    def sites(self) -> frozenset[Site]:
-        """The plain sites where a stage is computed or kept."""
+    def sites(self) -> frozenset[tuple[Stage, Loop | None]]:
+        """The places inside stages where another one is computed or kept."""
         computed = [plan.compute_at for plan in self.plans.values()]
         kept = [plan.store_at for plan in self.plans.values()]
-        return frozenset([site.plain for site in (*computed, *kept) if isinstance(site, Site)])
+        sites = [site for site in (*computed, *kept) if isinstance(site, Site)]
+        return frozenset([(site.stage, site.loop) for site in sites])
 
     @cached_property
     def kernels(self) -> dict[Stage, int]:

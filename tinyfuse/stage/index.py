@@ -254,6 +254,8 @@ def _recombined(index: Affine) -> Affine:
     return index
 
 
+_ZERO = Affine()
+
 IndexLike = Affine | Axis | Quotient | Remainder | IndexArithmetic | int
 
 
@@ -268,7 +270,7 @@ def affine(value: IndexLike) -> Affine:
 
 def flat_index(indices: Sequence[IndexLike], shape: Sequence[int]) -> Affine:
     """The position of an element among all of an array's, in C order."""
-    flat, stride = Affine(), 1
+    flat, stride = _ZERO, 1
     for index, extent in zip(reversed(indices), reversed(shape), strict=True):
         if extent != 1:
             flat = affine(index)._times(stride)._plus(flat)
