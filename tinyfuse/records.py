@@ -156,7 +156,7 @@ def _comparing(fields: Mapping[str, _Field], frozen: bool) -> dict[str, Any]:
     def __eq__(self: Any, other: Any) -> Any:  # noqa: N807
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return values(self) == values(other)
+        return self is other or values(self) == values(other)
 
     def __hash__(self: Any) -> int:  # noqa: N807
         return hash(values(self))

@@ -119,12 +119,13 @@ class Counts:
         place = (loop, node.buffer, node.position)
         if at_data or place not in self.stored:
             self.stored.add(place)
+            self.loaded.add(place)
             self.add_access(place, at_data, times)
 
     def add_load(self, node: Load, times: int, loop: For | None) -> None:
         _add(self.read, node.source, times)
         place = (loop, node.source, node.indices[0])
-        if node.data or not (place in self.loaded or place in self.stored):
+        if node.data or place not in self.loaded:
             self.loaded.add(place)
             self.add_access(place, bool(node.data), times)
 

@@ -22,6 +22,13 @@ class Regions:
     def __init__(self, places: Places, reads: Mapping[Stage, Reads]):
         self.places = places
         self.reads = reads
+        # Those that are kept further out than they are computed.
+        self.kept = {
+            stage
+            for stages in places.attached.values()
+            for stage in stages
+            if places.storage(stage) != places.plans[stage].compute_at
+        }
 
     def at(
         self, site: Site, ranges: Ranges, variable: Axis | None = None, clip: bool = True
@@ -103,6 +110,8 @@ class Regions:
 
     def is_kept(self, stage: Stage, site: Site) -> bool:
         """Whether a stage is computed in the steps of this very loop, and kept around it."""
+        if stage not in self.kept:
+            return False
         at, kept = self.places.plans[stage].compute_at, self.places.storage(stage)
         here = at is not None and at.stage is site.stage and at.loop == site.loop
         return here and not (kept and kept.stage is site.stage and kept.loop == site.loop)

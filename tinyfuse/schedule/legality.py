@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
-from tinyfuse.schedule.places import Loop, Places, Site, StagePlan
+from tinyfuse.schedule.places import Loop, Places, StagePlan
 from tinyfuse.schedule.streamable import obstacle
 from tinyfuse.stage.ir import Order, Sort, Stage
 
@@ -213,7 +213,7 @@ def _never_inlined(stage: Stage, places: Places) -> str | None:
 
 def _check_hosts(places: Places, directive: str) -> None:
     """The loop that a stage is computed in is there."""
-    for stage, site in _sites(places):
+    for stage, site in places.seated:
         at = f"{directive}: {stage.name} is computed at {site.stage.name}"
         if places.plans[site.stage].inlined:
             raise ScheduleError(f"{at}, which has no loops any more")
@@ -226,7 +226,7 @@ def _check_hosts(places: Places, directive: str) -> None:
 
 def _check_scatters(places: Places, directive: str) -> None:
     """No loop goes through the elements of a scatter one by one."""
-    for stage, site in _sites(places):
+    for stage, site in places.seated:
         if stage.scatter or site.stage.scatter:
             raise ScheduleError(
                 f"{directive}: {stage.name} is computed at {site.stage.name}, where elements are"
@@ -236,7 +236,7 @@ def _check_scatters(places: Places, directive: str) -> None:
 
 def _check_inner_threads(places: Places, directive: str) -> None:
     """Threads share only the outermost loop of a kernel."""
-    for stage, site in _sites(places):
+    for stage, site in places.seated:
         at = f"{directive}: {stage.name} is computed at {site.stage.name}"
         if _is_shared(places, stage):
             raise ScheduleError(f"{at}, so its own loops cannot be shared by threads")
@@ -254,7 +254,7 @@ def _is_shared(places: Places, stage: Stage) -> bool:
 
 def _check_rounds(places: Places, directive: str) -> None:
     """Nothing is computed between the rounds of a tree, and nothing combined twice in place."""
-    for stage, site in _sites(places):
+    for stage, site in places.seated:
         at = f"{directive}: {stage.name} is computed at {site.stage.name}"
         if site.loop is not None and _rounds_began(places.plans, site.stage, site.loop):
             raise ScheduleError(f"{at} inside its rounds, which combine it in place")
@@ -282,7 +282,7 @@ def _is_combined_once(places: Places, tree: Stage) -> bool:
 
 def _check_alignment(places: Places, directive: str) -> None:
     """Axes that go along with others are of the same extent, and each of its own."""
-    for stage, site in _sites(places):
+    for stage, site in places.seated:
         for axis, leader in site.aligned:
             fits = axis in stage.axes and leader in site.stage.axes
             if not fits or axis.extent != leader.extent:
@@ -302,7 +302,7 @@ def _check_storage(places: Places, directive: str) -> None:
     for stage, plan in places.plans.items():
         if plan.store_at is not None and plan.compute_at is None:
             raise ScheduleError(f"store_at({stage.name}): it is not computed inside another stage")
-    for stage, site in _sites(places):
+    for stage, site in places.seated:
         storage = places.storage(stage)
         if storage is None:
             continue
@@ -397,10 +397,6 @@ def _time(places: Places, attached: Stage) -> tuple[int, int]:
     site = places.plans[attached].compute_at
     assert site is not None
     return places.depth(site), places.order[attached]
-
-
-def _sites(places: Places) -> list[tuple[Stage, Site]]:
-    return [(stage, plan.compute_at) for stage, plan in places.plans.items() if plan.compute_at]
 
 
 CHECKS: dict[str, Check] = {

@@ -102,6 +102,11 @@ class Places:
         return frozenset([stage for stage, plan in self.plans.items() if plan.inlined])
 
     @cached_property
+    def seated(self) -> list[tuple[Stage, Site]]:
+        """The stages computed inside others, and where."""
+        return [(stage, plan.compute_at) for stage, plan in self.plans.items() if plan.compute_at]
+
+    @cached_property
     def sources(self) -> dict[Stage, dict[Stage, None]]:
         """The stages, inputs left out, that each reads; inlined ones are seen through."""
         found: dict[Stage, dict[Stage, None]] = {}

@@ -128,21 +128,19 @@ def walk(root: Expr) -> Sequence[Expr]:
     """Every node once, operands before the nodes that use them; without recursion."""
     if not root.parts:
         return (root,)
-    found: list[Expr] = []
-    done: set[Expr] = set()
+    found: dict[Expr, None] = {}
     stack: list[Expr | None] = [root]  # after None stands a node whose operands are all found
     while stack:
         node = stack.pop()
         if node is None:
-            found.append(stack.pop())  # type: ignore[arg-type]
-        elif node not in done:
-            done.add(node)
+            found[stack.pop()] = None  # type: ignore[index]
+        elif node not in found:
             parts = node.parts
             if parts:
                 stack += (node, None, *parts[::-1])
             else:
-                found.append(node)
-    return found
+                found[node] = None
+    return list(found)
 
 
 def rewrite(

@@ -136,12 +136,10 @@ class Affine(IndexArithmetic):
         return low, high
 
     def substitute(self, values: Mapping[Axis, IndexLike]) -> Affine:
-        if len(self.terms) == 1 and not self.constant:
-            term, coefficient = self.terms[0]
-            return term.substitute(values)._times(coefficient)
-        result = Affine((), self.constant)
+        result = Affine((), self.constant) if self.constant else _ZERO
         for term, coefficient in self.terms:
-            result = result._plus(term.substitute(values)._times(coefficient))
+            value = term.substitute(values)
+            result = result._plus(value if coefficient == 1 else value._times(coefficient))
         return result
 
     def axes(self) -> dict[Axis, None]:
@@ -168,7 +166,9 @@ class Affine(IndexArithmetic):
         total = dict(self.terms)
         for term, coefficient in other.terms:
             total[term] = total.get(term, 0) + coefficient
-        terms = tuple([(term, times) for term, times in total.items() if times])
+        terms = tuple(total.items())
+        if not all(total.values()):
+            terms = tuple([each for each in terms if each[1]])
         return _recombined(Affine(terms, self.constant + other.constant))
 
     def _times(self, factor: int) -> Affine:
