@@ -166,10 +166,7 @@ class Affine(IndexArithmetic):
         total = dict(self.terms)
         for term, coefficient in other.terms:
             total[term] = total.get(term, 0) + coefficient
-        terms = tuple(total.items())
-        if not all(total.values()):
-            terms = tuple([each for each in terms if each[1]])
-        return _recombined(Affine(terms, self.constant + other.constant))
+        return _recombined(_sum(total, self.constant + other.constant))
 
     def _times(self, factor: int) -> Affine:
         if factor == 1 or not (self.terms or self.constant):
@@ -238,6 +235,13 @@ class Affine(IndexArithmetic):
             if size > 1 and low >= 0 and high < size:
                 return size, groups, within
         return None
+
+
+def _sum(coefficients: Mapping[Term, int], constant: int) -> Affine:
+    terms = tuple(coefficients.items())
+    if all(coefficients.values()):
+        return Affine(terms, constant)
+    return Affine(tuple([(term, times) for term, times in terms if times]), constant)
 
 
 def _recombined(index: Affine) -> Affine:
