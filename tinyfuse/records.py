@@ -165,9 +165,10 @@ def _comparing(fields: Mapping[str, _Field], frozen: bool) -> dict[str, Any]:
 
 
 def _tuple_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda self: tuple([getattr(self, name) for name in names])
+    if not names:
+        return lambda self: ()
+    values = attrgetter(*names)  # with one name it gives no tuple
+    return values if len(names) > 1 else lambda self: (values(self),)
 
 
 def _refuse_setting(self: Any, name: str, value: Any) -> None:

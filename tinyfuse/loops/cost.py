@@ -178,9 +178,8 @@ def _stride(position: Affine, loop: For | None) -> int:
     """How many elements apart the accesses of two steps are; a line where a division hides it."""
     if loop is None:
         return 1
-    if position.depends_on(loop.variable):
-        return abs(position.coefficient(loop.variable)) or LINE
-    return 0
+    step = abs(position.coefficient(loop.variable))
+    return step or (LINE if position.depends_on(loop.variable) else 0)
 
 
 def widest(node: Expr) -> np.dtype:

@@ -121,7 +121,9 @@ class _Lowering(RowLowering):
             ring = stage.axes.index(plan.ring[0])
             extents[ring] = plan.ring[1]
         buffer = Buffer(stage.name, stage.dtype, prod(extents), scope)
-        origin = tuple(region[axis].base for axis in stage.axes)
+        origin = tuple([region[axis].base for axis in stage.axes])
+        if not any(start.terms or start.constant for start in origin):
+            origin = ()
         self.storage[stage] = Storage(buffer, origin, tuple(extents), ring)
         return buffer
 

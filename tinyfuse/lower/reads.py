@@ -46,9 +46,7 @@ def reads_of(schedule: Schedule, expressions: Sequence[Expr]) -> Reads:
     while pending:
         body, around = pending.pop()
         for node, condition in guarded(body, around):
-            if is_select(node):
-                conditions.update(_condition(node.parts[0]))
-            elif isinstance(node, Load):
+            if isinstance(node, Load):
                 if node.source not in schedule.places.inlined:
                     _, guards = loads.setdefault((node.source, node.indices, node.data), (node, {}))
                     guards[condition] = None
@@ -56,6 +54,8 @@ def reads_of(schedule: Schedule, expressions: Sequence[Expr]) -> Reads:
                     seen.add((node.source, node.indices, condition))
                     inlined[node.source] = None
                     pending.append((inlined_body(node.source, node.indices), condition))
+            elif is_select(node):
+                conditions.update(_condition(node.parts[0]))
     ordered = tuple(s for s in schedule.stages.stages if s in inlined) if inlined else ()
     return Reads(
         tuple(load for load, _ in loads.values()),

@@ -18,7 +18,8 @@ from tinyfuse.stage.index import Affine, flat_index
 class Storage:
     """Where a region of a stage lies: element `origin` is first, the last axis is contiguous.
 
-    ring: the place of an axis along which positions lie where those an extent before did, if any.
+    origin: empty where that is the stage's own first element. ring: the place of an axis along
+    which positions lie where those an extent before did, if any.
     """
 
     buffer: Buffer
@@ -27,7 +28,9 @@ class Storage:
     ring: int | None = None
 
     def position(self, indices: Sequence[Affine]) -> Affine:
-        places = [i - start for i, start in zip(indices, self.origin, strict=True)]
+        places = [*indices]
+        for axis, start in enumerate(self.origin):
+            places[axis] -= start
         if self.ring is not None:
             places[self.ring] = places[self.ring] % self.extents[self.ring]
         return flat_index(places, self.extents)

@@ -136,10 +136,13 @@ class Affine(IndexArithmetic):
         return low, high
 
     def substitute(self, values: Mapping[Axis, IndexLike]) -> Affine:
-        result = Affine((), self.constant) if self.constant else _ZERO
-        for term, coefficient in self.terms:
+        if len(self.terms) == 1 and not self.constant:
+            term, coefficient = self.terms[0]
             value = term.substitute(values)
-            result = result._plus(value if coefficient == 1 else value._times(coefficient))
+            return value if coefficient == 1 else value._times(coefficient)
+        result = Affine((), self.constant)
+        for term, coefficient in self.terms:
+            result = result._plus(term.substitute(values)._times(coefficient))
         return result
 
     def axes(self) -> dict[Axis, None]:
