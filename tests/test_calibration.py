@@ -14,13 +14,13 @@ import pytest
 
 import tinyfuse
 from tests.runtime_programs import run_python
-from tinyfuse import calibration, machine
+from tinyfuse import calibration
 from tinyfuse.cache_directory import sha256
 from tinyfuse.calibration import MEASURED, Progress, all_probes, as_constants, store
 from tinyfuse.constants import Constants, parse, path_in, stored_constants, text_of
 from tinyfuse.errors import CacheError
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
-from tinyfuse.machine import REFERENCE, host, processor
+from tinyfuse.machine import REFERENCE, available_cores, host, processor
 from tinyfuse.records import replace
 from tinyfuse.runtime import cache
 
@@ -54,11 +54,11 @@ def test_without_a_file_the_constants_are_those_of_the_reference(directory: Path
 
 def test_what_was_stored_is_found_again(directory: Path):
     path = cache.written(lambda where: store(MEASURED_ONCE, where))
-    assert path == path_in(directory, processor())
-    assert path.name == f"{sha256(processor().encode())}.json"
+    assert path == path_in(directory, this_processor())
+    assert path.name == f"{sha256(this_processor().encode())}.json"
     assert list((directory / "building").iterdir()) == []
     assert path.parent.stat().st_mode & 0o777 == 0o700
-    assert host().constants == stored_constants(processor()) == MEASURED_ONCE
+    assert host().constants == stored_constants(this_processor()) == MEASURED_ONCE
     assert replace(host(), constants=Constants()).constants != MEASURED_ONCE
 
 
@@ -70,8 +70,12 @@ def test_the_file_can_be_read_by_a_person():
     assert parse(text_of(MEASURED_ONCE, "a processor").encode(), "a processor") == MEASURED_ONCE
 
 
+def this_processor() -> str:
+    return processor(available_cores())
+
+
 def changed(**values: object) -> bytes:
-    read = json.loads(text_of(MEASURED_ONCE, processor()))
+    read = json.loads(text_of(MEASURED_ONCE, this_processor()))
     return json.dumps({**read, **values}).encode()
 
 
@@ -121,13 +125,11 @@ def test_a_spoilt_file_is_left_aside(
     assert record.name == "tinyfuse.cache"
 
 
-def test_constants_of_another_processor_or_number_of_cores_are_others(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_constants_of_another_processor_or_number_of_cores_are_others(directory: Path):
     cache.written(lambda where: store(MEASURED_ONCE, where))
-    more = host().cores + 1
-    monkeypatch.setattr(machine, "available_cores", lambda: more)
-    assert stored_constants(processor()) is None
+    cores = host().cores
+    assert stored_constants(processor(cores)) == MEASURED_ONCE
+    assert stored_constants(processor(cores + 1)) is None
     assert stored_constants("another") is None
 
 
@@ -165,7 +167,8 @@ def test_calibrate_measures_stores_and_takes_effect(
     assert bounded(measured.constants)
     assert [name for name, *_ in measured.constants.costs] == list(MEASURED)
     assert list(measured.constants.bandwidth) == sorted(measured.constants.bandwidth)[::-1]
-    assert parse(path_in(directory, processor()).read_bytes(), processor()) == measured.constants
+    stored = path_in(directory, this_processor()).read_bytes()
+    assert parse(stored, this_processor()) == measured.constants
     assert capsys.readouterr() == ("", "")  # which is no terminal
     lowered = tinyfuse.jit(lambda x: x + 1).lower(np.ones(3))
     assert lowered.machine is measured

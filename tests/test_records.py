@@ -143,12 +143,17 @@ def test_a_class_is_matched_by_position():
             pytest.fail("no match")
 
 
-def test_the_real_init_takes_the_place_of_the_first():
+def test_the_real_init_takes_the_place_of_the_first_when_it_pays():
     cls = defined(records).Point
-    assert cls.__init__ is records._first_init
-    cls(1)
-    assert cls.__init__ is not records._first_init
+    first = cls.__init__
+    made = [cls(1, name="n") for _ in range(records._WRITTEN_FROM - 1)]
+    assert cls.__init__ is first
+    made.append(cls(1, name="n"))
+    assert cls.__init__ is not first
     assert cls.__init__.__qualname__ == "Point.__init__"
+    made.append(cls(1, name="n"))
+    assert all(each == made[0] and each.name == "n" for each in made)
+    assert len({id(each.parts) for each in made}) == len(made)
 
 
 def test_the_standard_library_has_no_part_in_it():

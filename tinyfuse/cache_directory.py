@@ -104,8 +104,9 @@ def private(path: Path) -> Path:
         CacheError: others can.
         OSError: it cannot be made.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.mkdir(mode=0o700, exist_ok=True)
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
     return require_private(path)
 
 
@@ -155,10 +156,12 @@ def sha256(content: bytes) -> str:
     return _hasher()(content).hexdigest()
 
 
+_OWN_SHA256 = "_sha256" if sys.version_info < (3, 12) else "_sha2"
+
+
 @lru_cache(maxsize=1)
 def _hasher() -> Any:
     """Python's own SHA-256, else hashlib's: loading OpenSSL takes longer than all else of a hit."""
-    for name in ("_sha2", "_sha256"):  # since Python 3.12, until 3.11
-        with suppress(ImportError):
-            return importlib.import_module(name).sha256
+    with suppress(ImportError):
+        return importlib.import_module(_OWN_SHA256).sha256
     return importlib.import_module("hashlib").sha256

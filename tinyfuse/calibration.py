@@ -20,7 +20,7 @@ from tinyfuse.emit.ctext import CText, type_text
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.emit.scalar import op_text
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
-from tinyfuse.machine import KIB, MIB, Machine, host, processor
+from tinyfuse.machine import KIB, MIB, Machine, available_cores, host, processor
 from tinyfuse.runtime import cache
 from tinyfuse.runtime.build import build
 from tinyfuse.runtime.library import aligned, load
@@ -86,10 +86,11 @@ def calibrate(quick: bool = False) -> Machine:
 
 def store(constants: Constants, directory: Path) -> Path:
     """Put the constants into a cache directory. Raises OSError where that cannot be written."""
-    place = path_in(directory, processor())
+    measured_on = processor(available_cores())
+    place = path_in(directory, measured_on)
     place.parent.mkdir(mode=0o700, exist_ok=True)
     with cache.building(directory) as folder:
-        (folder / "constants").write_text(text_of(constants, processor()))
+        (folder / "constants").write_text(text_of(constants, measured_on))
         os.replace(folder / "constants", place)
     return place
 

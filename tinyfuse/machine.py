@@ -6,6 +6,7 @@ compiled on, so that the text for a fixed machine is the same everywhere.
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 from collections.abc import Iterable
@@ -69,21 +70,21 @@ def host() -> Machine:
 
     Its constants are those that `calibrate` has stored, or else those of `REFERENCE`.
     """
-    caches = data_caches(Path(CPU_CACHES))
+    caches, cores = data_caches(Path(CPU_CACHES)), available_cores()
     return Machine(
         name="host",
         vector_bytes=vector_bytes(cpu_features()),
         l1=caches.get(1, REFERENCE.l1),
         l2=caches.get(2, REFERENCE.l2),
         l3=caches.get(3, caches.get(2, REFERENCE.l3)),
-        cores=available_cores(),
-        constants=stored_constants(processor()) or Constants(),
+        cores=cores,
+        constants=stored_constants(processor(cores)) or Constants(),
     )
 
 
-def processor() -> str:
+def processor(cores: int) -> str:
     """What measured constants belong to: the processor, and how many of its cores may be used."""
-    return f"{cpu_identity()}\ncores: {available_cores()}"
+    return f"{cpu_identity()}\ncores: {cores}"
 
 
 def vector_bytes(features: Iterable[str]) -> int:
@@ -120,9 +121,12 @@ def cpu_info() -> tuple[tuple[str, str], ...]:
 
 def data_caches(directory: Path) -> dict[int, int]:
     """Bytes of the data caches by level, as Linux lists them; empty where it does not."""
+
+    def described(index: int) -> list[str]:
+        return [_read(f"{directory}/index{index}/{name}") for name in ("level", "type", "size")]
+
     sizes = {}
-    for index in sorted(directory.glob("index[0-9]*")):
-        level, kind, size = (_read(index / name) for name in ("level", "type", "size"))
+    for level, kind, size in itertools.takewhile(any, map(described, itertools.count())):
         if kind in ("Data", "Unified") and level.isdigit():
             sizes[int(level)] = parse_size(size)
     return {level: size for level, size in sizes.items() if size}
@@ -158,28 +162,29 @@ def control_group_quotas(
     """(microseconds, per period) that each control group above this process allows it."""
     quotas = []
     for line in _read(own).splitlines():
-        _, controllers, path = line.split(":", 2)
-        mount = root / "cpu" if "cpu" in controllers.split(",") else root
-        if mount == root and controllers:
+        _, controllers, group = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
             continue
-        leaf = mount / path.lstrip("/")
-        for directory in (leaf, *leaf.parents[: len(leaf.parts) - len(mount.parts)]):
-            quotas += _quota(directory)
+        mount = f"{root}/cpu" if controllers else f"{root}"
+        names = [name for name in group.split("/") if name]
+        for depth in range(len(names), -1, -1):
+            quotas += _quota("/".join([mount, *names[:depth]]))
     return quotas
 
 
-def _quota(group: Path) -> list[tuple[int, int]]:
+def _quota(group: str) -> list[tuple[int, int]]:
     """Of one control group: version 2 has `cpu.max`, version 1 two files. Unlimited: none."""
-    words = _read(group / "cpu.max").split()
+    words = _read(f"{group}/cpu.max").split()
     if not words:
-        words = [_read(group / f"cpu.cfs_{name}_us") for name in ("quota", "period")]
+        words = [_read(f"{group}/cpu.cfs_{name}_us") for name in ("quota", "period")]
     if len(words) == 2 and all(word.isdigit() and int(word) for word in words):
         return [(int(words[0]), int(words[1]))]
     return []
 
 
-def _read(path: Path) -> str:
+def _read(path: str | Path) -> str:
     try:
-        return path.read_text().strip()
+        with open(path, "rb", buffering=0) as file:  # a fraction of the time of `read_text`
+            return file.read().decode(errors="replace").strip()
     except OSError:
         return ""

@@ -2,7 +2,7 @@
 
 What compiles consists of some eighty of them. Those of the standard library write and compile the
 code of every method when a class is defined: half of the time that it takes to import tinyfuse's
-compiler. Here only `__init__` is written, when a class is used for the first time.
+compiler. Here only `__init__` is written, when a class has been used so often that it pays.
 
 Of the standard library's they have what tinyfuse uses, with the same meaning.
 """
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["dataclass", "field", "replace"]
 
 _REQUIRED: Any = object()  # in place of a default
+_WRITTEN_FROM = 32  # uses of a class on: writing its `__init__` takes as long as so many without it
 
 
 class _Field:
@@ -31,6 +32,14 @@ class _Field:
         self.factory = factory
         self.compare = compare
         self.repr = shown
+
+    @property
+    def required(self) -> bool:
+        return self.default is _REQUIRED and self.factory is None
+
+    def made(self) -> Any:
+        """The value where none is given."""
+        return self.default if self.factory is None else self.factory()
 
 
 def _field(
@@ -66,7 +75,7 @@ def _defined(cls: type, frozen: bool, eq: bool, slots: bool) -> type:
     methods = {
         "__record_fields__": fields,
         "__match_args__": tuple(fields),
-        "__init__": _first_init,
+        "__init__": _first_init(fields),
         "__repr__": _repr,
     }
     if eq:
@@ -108,11 +117,32 @@ def _with_slots(cls: type, names: tuple[str, ...], methods: Mapping[str, Any]) -
 # -- methods
 
 
-def _first_init(self: Any, *args: Any, **kwargs: Any) -> None:
-    """Writes the real one, in its own place, and calls it."""
-    cls: Any = next(base for base in type(self).__mro__ if "__record_fields__" in vars(base))
-    cls.__init__ = _written_init(cls)
-    cls.__init__(self, *args, **kwargs)
+def _first_init(fields: Mapping[str, _Field]) -> Callable[..., None]:
+    """Does what the real one does; writes that, in its own place, when it is called often."""
+    left_out = {name: each for name, each in fields.items() if not each.required}
+    uses = 0
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        nonlocal uses
+        uses += 1
+        given = dict(zip(fields, args, strict=False), **kwargs)
+        values = {**left_out, **given}
+        fits = len(given) == len(args) + len(kwargs) and values.keys() == fields.keys()
+        if not fits or uses >= _WRITTEN_FROM:
+            cls = _defining(type(self))
+            cls.__init__ = _written_init(cls)
+            cls.__init__(self, *args, **kwargs)
+            return
+        for name in fields:
+            value = values[name]
+            object.__setattr__(self, name, value.made() if type(value) is _Field else value)
+
+    return __init__
+
+
+def _defining(cls: type) -> Any:
+    """The record that a class is, or is derived from."""
+    return next(base for base in cls.__mro__ if "__record_fields__" in vars(base))
 
 
 def _written_init(cls: Any) -> Callable[..., None]:
@@ -123,8 +153,7 @@ def _written_init(cls: Any) -> Callable[..., None]:
     for name, each in fields.items():
         variables[f"{name}_default"] = each.default
         variables[f"{name}_factory"] = each.factory
-        optional = each.default is not _REQUIRED or each.factory is not None
-        parameters.append(f"{name}={name}_default" if optional else name)
+        parameters.append(name if each.required else f"{name}={name}_default")
         if each.factory is not None:
             lines.append(f"if {name} is REQUIRED: {name} = {name}_factory()")
         slot = vars(cls).get(name)
