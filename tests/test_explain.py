@@ -304,7 +304,7 @@ def test_boxes_lie_beside_one_another_and_lines_lead_down_around_them(name: str)
 
 
 def test_a_diagram_shows_what_reads_what():
-    diagram = diagram_of(lowered_for(twice, np.ones(50)).unfused())
+    diagram = diagram_of(lowered_for(twice, np.ones(20)).unfused())
     assert diagram.groups == ("", "twice_total", "twice_out", "twice_out_1")
     nodes = [(node.group, node.name, node.kind) for node in diagram.nodes]
     assert nodes == [
@@ -316,7 +316,7 @@ def test_a_diagram_shows_what_reads_what():
     assert diagram.edges == ((0, 1), (0, 2), (1, 2), (1, 3))
     assert diagram.nodes[1].about == "total: float64[]\ntotal = x.sum()"
     titles = [
-        e.text for e in parsed(unfused_report_on(twice, np.ones(50))).iter() if "title" in e.tag
+        e.text for e in parsed(unfused_report_on(twice, np.ones(20))).iter() if "title" in e.tag
     ]
     assert "total: float64[]\ntotal = x.sum()" in titles
 

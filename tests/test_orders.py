@@ -24,10 +24,11 @@ from tinyfuse.graph.orders import (
     reduction_steps,
 )
 
-CHAIN, LANES, ROWS, SERIAL = Chain(4096), Lanes(64, 1024), RowBlocks(128), Serial()
+CHAIN, LANES, ROWS, SERIAL = Chain(4096), Lanes(64, 32, 1024), RowBlocks(128), Serial()
 FREE = Free(1024)
 
-LENGTHS = [0, 1, 2, 3, 63, 64, 65, 127, 128, 129, 130, 257, 1000, 1023, 1024, 1025, 1087, 1089]
+SHORT_LENGTHS = [0, 1, 2, 3, 31, 32, 33, 48, 63]
+LENGTHS = [*SHORT_LENGTHS, 64, 65, 127, 128, 129, 130, 257, 1000, 1023, 1024, 1025, 1087, 1089]
 LONG_LENGTHS = [2047, 2048, 2049, 3073, 4095, 4096, 4097, 8200, 12289]
 ZERO = np.float32(0)
 
@@ -55,17 +56,22 @@ def in_blocks(terms: Sequence[np.float32], size: int) -> np.float32:
     return tournament([chain(terms[k : k + size]) for k in range(0, len(terms), size)])
 
 
-def lane_block(terms: Sequence[np.float32]) -> np.float32:
-    lanes = [chain(terms[lane::64]) for lane in range(64)]
-    for half in (32, 16, 8, 4, 2, 1):
-        lanes = [lanes[k] + lanes[k + half] for k in range(half)]
-    return lanes[0]
+def lane_block(terms: Sequence[np.float32], count: int) -> np.float32:
+    return halved([chain(terms[lane::count]) for lane in range(count)])
+
+
+def halved(lanes: list[np.float32]) -> np.float32:
+    if len(lanes) == 1:
+        return lanes[0]
+    half = len(lanes) // 2
+    return halved([lanes[k] + lanes[k + half] for k in range(half)])
 
 
 def in_lanes(terms: Sequence[np.float32]) -> np.float32:
-    if len(terms) < 64:
+    if len(terms) < 32:
         return chain(terms)
-    return tournament([lane_block(terms[k : k + 1024]) for k in range(0, len(terms), 1024)])
+    count = 64 if len(terms) >= 64 else 32
+    return tournament([lane_block(terms[k : k + 1024], count) for k in range(0, len(terms), 1024)])
 
 
 def in_chains(terms: Sequence[np.float32]) -> np.float32:
@@ -339,28 +345,24 @@ def test_order_of_contractions(labels: str, shapes: list, axes: tuple, order: ob
     assert steps_of(graph) == (ReductionStep(axes, order),)
 
 
-@pytest.mark.parametrize("length", [63, 64, 1025, 2050])
+@pytest.mark.parametrize("length", [31, 32, 63, 64, 1025, 2050])
 def test_dot_product_uses_lanes(length: int) -> None:
     a, b = values(1, length), values(2, length)
     build = GraphBuilder()
     x, y = build.input("a", length), build.input("b", length)
     numerics = PlainNumerics()
 
-    def fused(block: range, lane: int, lanes: int) -> np.float32:
+    def fused(places: Sequence[int]) -> np.float32:
         total = ZERO
-        for k in block[lane::lanes]:
+        for k in places:
             total = numerics.fma(a[k], b[k], total)[()]
         return total
 
-    def halved(block: range) -> np.float32:
-        lanes = [fused(block, lane, 64) for lane in range(64)]
-        while len(lanes) > 1:
-            half = len(lanes) // 2
-            lanes = [left + right for left, right in zip(lanes[:half], lanes[half:], strict=True)]
-        return lanes[0]
-
+    count = 64 if length >= 64 else 32 if length >= 32 else 1
     blocks = [range(first, min(first + 1024, length)) for first in range(0, length, 1024)]
-    expected = fused(range(length), 0, 1) if length < 64 else tournament([*map(halved, blocks)])
+    expected = tournament(
+        [halved([fused(block[lane::count]) for lane in range(count)]) for block in blocks]
+    )
     assert bits(run(build.graph(build.contract("k,k->", x, y)), a, b)) == bits(np.array(expected))
 
 

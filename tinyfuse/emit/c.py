@@ -243,7 +243,7 @@ class _KernelText:
         if isinstance(node, Prefetch):
             size = str(node.extent * node.row.buffer.dtype.itemsize)
             return [f"{indent}{self.prelude_call('tf_prefetch', self.row(node.row), size)};"]
-        function = f"tf_halve_add_{SUFFIXES[node.row.buffer.dtype]}"
+        function = f"tf_halve_{node.extent}_{SUFFIXES[node.row.buffer.dtype]}"
         return [f"{indent}{self.prelude_call(function, self.row(node.row))};"]
 
     def sort(self, node: SortRow) -> str:

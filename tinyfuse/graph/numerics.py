@@ -206,8 +206,8 @@ def combine_in_order(
     `link(value, *elements)` extends chains; `combine(a, b)` joins the values of two.
     """
     length = len(operands[0])
-    if isinstance(order, Lanes) and length >= order.lanes:
-        return pairwise(_lanes(order, operands, start, link, combine), combine)
+    if isinstance(order, Lanes) and (lanes := order.width(length)) > 1:
+        return pairwise(_lanes(lanes, order.block, operands, start, link, combine), combine)
     block = order.block if isinstance(order, Chain | RowBlocks) else max(length, 1)
     return pairwise(_chains(block, operands, start, link), combine)
 
@@ -231,22 +231,27 @@ def _started(count: int, operands: tuple[np.ndarray, ...], start: np.generic) ->
 
 
 def _lanes(
-    order: Lanes, operands: tuple[np.ndarray, ...], start: np.generic, link: Link, combine: Combine
+    lanes: int,
+    block: int,
+    operands: tuple[np.ndarray, ...],
+    start: np.generic,
+    link: Link,
+    combine: Combine,
 ) -> np.ndarray:
     """The value of each block of the first axis: its lanes' chains, halved."""
-    rounds = order.block // order.lanes
-    blocks = len(operands[0]) // order.block
-    whole = blocks * order.block
+    rounds = block // lanes
+    blocks = len(operands[0]) // block
+    whole = blocks * block
     values = []
     if whole:
         by_round = [
-            operand[:whole].reshape(blocks, rounds, order.lanes, *operand.shape[1:]).swapaxes(0, 1)
+            operand[:whole].reshape(blocks, rounds, lanes, *operand.shape[1:]).swapaxes(0, 1)
             for operand in operands
         ]
         values.append(_chains(rounds, tuple(by_round), start, link)[0])
     if whole < len(operands[0]):
         rest = tuple([operand[whole:] for operand in operands])
-        values.append(_tail_lanes(order.lanes, rest, start, link)[None])
+        values.append(_tail_lanes(lanes, rest, start, link)[None])
     return halving(np.concatenate(values).swapaxes(0, 1), combine)
 
 

@@ -9,11 +9,11 @@ results of the chains by the same operation. With n the number of elements and k
 - `Serial`: one chain, k ascending.
 - `Chain(block)`, `RowBlocks(block)`: chains of `block` elements each, k ascending, the last chain
   shorter; their results are combined pairwise. Up to `block` elements that is one chain.
-- `Lanes(lanes, block)`: fewer than `lanes` elements: one chain. Else, in each block of `block`
-  elements, lane l is a chain over elements l, l + lanes, l + 2 lanes, … of the block (in the last
-  block some lanes are shorter or stay at the start value); the lanes are halved:
-  `a[l] + a[l + lanes/2]`, then `a[l] + a[l + lanes/4]`, … `a[0] + a[1]`; the blocks' results are
-  combined pairwise.
+- `Lanes(lanes, few, block)`: in each block of `block` elements, lane l is a chain over elements l,
+  l + lanes, l + 2 lanes, … of the block (in the last block some lanes are shorter or stay at the
+  start value); the lanes are halved: `a[l] + a[l + lanes/2]`, then `a[l] + a[l + lanes/4]`, …
+  `a[0] + a[1]`; the blocks' results are combined pairwise. Fewer than `lanes` elements have `few`
+  lanes; fewer than that are one chain.
 - `Free(block)`: any order gives the same bits. Chains of `block` elements where few results are
   computed, so that threads can share them; else one chain.
 
@@ -24,15 +24,15 @@ The accuracy of floating point summation, 1993.)
 Which order, where only axes of a size other than 1 count:
 
 - contract: one step over all contracted labels (in their order in `lhs`); each link is
-  `fma(a, b, chain)`, combinations are additions. `Lanes(64, 1024)` for dot products and
+  `fma(a, b, chain)`, combinations are additions. `Lanes(64, 32, 1024)` for dot products and
   matrix-vector products along the last axis: where one operand's labels are among the other's, and
   the contracted labels are the last axes of both, in one order. Else `Chain(4096)`.
 - sum, prod of an array that varies along no more axes than its leaves do only together: one step
   over all reduced axes, `Chain(4096)`. Precisely: where no leaf of the reduced array is indexed by
   all axes of that array. See `leaf_axes`.
 - any other sum, prod: reduced axes that are neighbours form a run; each run is one step over its
-  elements in C order, the last run first. The run with the array's last axis is `Lanes(64, 1024)`,
-  the others `RowBlocks(128)`.
+  elements in C order, the last run first. The run with the array's last axis is
+  `Lanes(64, 32, 1024)`, the others `RowBlocks(128)`.
 - max, min, fmax, fmin, any, all, and sums and products of integers: the same runs, but `Free(1024)`
   along the last axis; of extremes and truths the others are `Serial`. Floating-point extremes are
   compared as integers (`rank_nan_last` and its like).
@@ -82,7 +82,12 @@ class Lanes:
     """Interleaved chains, halved, in blocks that are combined pairwise: for sums along rows."""
 
     lanes: int
+    few: int
     block: int
+
+    def width(self, length: int) -> int:
+        """How many lanes so many elements have; 1 where they are one chain."""
+        return next((lanes for lanes in (self.lanes, self.few) if length >= lanes), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ Order = Serial | Chain | RowBlocks | Lanes | Free
 SERIAL = Serial()
 CHAIN = Chain(4096)
 ROW_BLOCKS = RowBlocks(128)
-LANES = Lanes(64, 1024)
+LANES = Lanes(64, 32, 1024)
 FREE = Free(1024)
 # Up to how many elements a place is searched for in which blocks: only one is searched twice.
 PLACES = ((1024, Free(128)), (16384, Free(256)))

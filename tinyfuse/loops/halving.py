@@ -9,4 +9,4 @@ from tinyfuse.graph.orders import LANES
 
 def can_halve(dtype: np.dtype, extent: int, operation: str = "add") -> bool:
     """Whether `halving_rows.h` can combine so many elements of a dtype by an operation."""
-    return dtype.kind == "f" and extent == LANES.lanes and operation == "add"
+    return dtype.kind == "f" and extent in (LANES.lanes, LANES.few) and operation == "add"

@@ -46,6 +46,11 @@ def parts(
 def run(name: str, start: int, stop: int) -> Piece:
     if stop - start == 1:
         return Piece(Range(affine(start), 1), start, stop)
+    return repeat(name, start, stop)
+
+
+def repeat(name: str, start: int, stop: int) -> Piece:
+    """A loop, even of one step: so gcc 12 still uses vectors before and after it."""
     variable = Axis(name, stop - start, start)
     return Piece(Range(affine(variable), 1), start, stop, variable)
 

@@ -116,7 +116,7 @@ def _blocks(step: Step, size: int) -> Stage:
 
 def _lanes(step: Step, lanes: int, size: int) -> Stage:
     """Interleaved chains, halved; in blocks, combined pairwise, where there are several."""
-    if step.size < lanes:
+    if lanes == 1:
         return _serial(step)
     kept = step.kept_axes()
     lane = step.special_axis(kept, "l", "lane", lanes)
@@ -229,8 +229,8 @@ def _expand(step: Step, order: StepOrder) -> Stage:
     match order:
         case Serial():
             return _serial(step)
-        case Lanes(lanes, size):
-            return _lanes(step, lanes, size)
+        case Lanes():
+            return _lanes(step, order.width(step.size), order.block)
         case Free(size):
             return _free(step, size)
         case RowBlocks(size) | Chain(size):

@@ -1,16 +1,21 @@
-// The sum of 64 lanes, in the first: lanes[l] += lanes[l + half] for half = 32, 16, 8, 4, 2, 1.
-static inline void tf_halve_add_float(float *lanes) {
+// The sum of 32 lanes, in the first: lanes[l] += lanes[l + half] for half = 16, 8, 4, 2, 1.
+static inline void tf_halve_32_float(float *lanes) {
   typedef float eight_t __attribute__((vector_size(8 * sizeof(float)), aligned(sizeof(float)), may_alias));
   typedef float four_t __attribute__((vector_size(4 * sizeof(float)), aligned(sizeof(float)), may_alias));
   typedef float two_t __attribute__((vector_size(2 * sizeof(float)), aligned(sizeof(float)), may_alias));
-  for (long l = 0; l < 32; l++)
-    lanes[l] += lanes[l + 32];
   for (long l = 0; l < 16; l++)
     lanes[l] += lanes[l + 16];
   *(eight_t *)lanes += *(eight_t *)(lanes + 8);
   *(four_t *)lanes += *(four_t *)(lanes + 4);
   *(two_t *)lanes += *(two_t *)(lanes + 2);
   lanes[0] += lanes[1];
+}
+
+// The sum of 64 lanes, in the first.
+static inline void tf_halve_64_float(float *lanes) {
+  for (long l = 0; l < 32; l++)
+    lanes[l] += lanes[l + 32];
+  tf_halve_32_float(lanes);
 }
 
 // What an entry is handed to share a loop among threads; null where there are none.
@@ -48,7 +53,7 @@ static void large_sums_out_blocks(const float *restrict x, float *restrict out_b
       for (long l = 0; l < 64; l++)
         out_lanes[l] = l < 48 ? out_lanes[l] + x[l + 629952] : out_lanes[l];
     }
-    tf_halve_add_float(out_lanes);
+    tf_halve_64_float(out_lanes);
     out_blocks[b] = out_lanes[0];
   }
 }
@@ -165,7 +170,7 @@ static void large_sums_out_2(const float *restrict x, float *restrict out_2, lon
         for (long l = 0; l < 64; l++)
           out_2_lanes[l] = l < 52 ? out_2_lanes[l] + x[2100 * i + l + 2048] : out_2_lanes[l];
       }
-      tf_halve_add_float(out_2_lanes);
+      tf_halve_64_float(out_2_lanes);
       out_2_blocks[b] = out_2_lanes[0];
     }
     out_2_blocks[0] += out_2_blocks[1];

@@ -1,16 +1,21 @@
-// The sum of 64 lanes, in the first: lanes[l] += lanes[l + half] for half = 32, 16, 8, 4, 2, 1.
-static inline void tf_halve_add_float(float *lanes) {
+// The sum of 32 lanes, in the first: lanes[l] += lanes[l + half] for half = 16, 8, 4, 2, 1.
+static inline void tf_halve_32_float(float *lanes) {
   typedef float eight_t __attribute__((vector_size(8 * sizeof(float)), aligned(sizeof(float)), may_alias));
   typedef float four_t __attribute__((vector_size(4 * sizeof(float)), aligned(sizeof(float)), may_alias));
   typedef float two_t __attribute__((vector_size(2 * sizeof(float)), aligned(sizeof(float)), may_alias));
-  for (long l = 0; l < 32; l++)
-    lanes[l] += lanes[l + 32];
   for (long l = 0; l < 16; l++)
     lanes[l] += lanes[l + 16];
   *(eight_t *)lanes += *(eight_t *)(lanes + 8);
   *(four_t *)lanes += *(four_t *)(lanes + 4);
   *(two_t *)lanes += *(two_t *)(lanes + 2);
   lanes[0] += lanes[1];
+}
+
+// The sum of 64 lanes, in the first.
+static inline void tf_halve_64_float(float *lanes) {
+  for (long l = 0; l < 32; l++)
+    lanes[l] += lanes[l + 32];
+  tf_halve_32_float(lanes);
 }
 
 typedef struct tf_pool tf_pool;
@@ -32,7 +37,7 @@ static void layer_norm_out(const float *restrict x, const float *restrict weight
       sum_lanes_acc += x[64 * i + l];
       sum_lanes[l] = sum_lanes_acc;
     }
-    tf_halve_add_float(sum_lanes);
+    tf_halve_64_float(sum_lanes);
     sum = sum_lanes[0];
     mean = sum / 64.0f;
     float sum_1_lanes[64];
@@ -42,7 +47,7 @@ static void layer_norm_out(const float *restrict x, const float *restrict weight
       sum_1_lanes_acc += centred * centred;
       sum_1_lanes[l] = sum_1_lanes_acc;
     }
-    tf_halve_add_float(sum_1_lanes);
+    tf_halve_64_float(sum_1_lanes);
     sum_1 = sum_1_lanes[0];
     const float variance = sum_1 / 64.0f;
     for (long j = 0; j < 64; j++) {

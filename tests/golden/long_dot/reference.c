@@ -1,16 +1,21 @@
-// The sum of 64 lanes, in the first: lanes[l] += lanes[l + half] for half = 32, 16, 8, 4, 2, 1.
-static inline void tf_halve_add_float(float *lanes) {
+// The sum of 32 lanes, in the first: lanes[l] += lanes[l + half] for half = 16, 8, 4, 2, 1.
+static inline void tf_halve_32_float(float *lanes) {
   typedef float eight_t __attribute__((vector_size(8 * sizeof(float)), aligned(sizeof(float)), may_alias));
   typedef float four_t __attribute__((vector_size(4 * sizeof(float)), aligned(sizeof(float)), may_alias));
   typedef float two_t __attribute__((vector_size(2 * sizeof(float)), aligned(sizeof(float)), may_alias));
-  for (long l = 0; l < 32; l++)
-    lanes[l] += lanes[l + 32];
   for (long l = 0; l < 16; l++)
     lanes[l] += lanes[l + 16];
   *(eight_t *)lanes += *(eight_t *)(lanes + 8);
   *(four_t *)lanes += *(four_t *)(lanes + 4);
   *(two_t *)lanes += *(two_t *)(lanes + 2);
   lanes[0] += lanes[1];
+}
+
+// The sum of 64 lanes, in the first.
+static inline void tf_halve_64_float(float *lanes) {
+  for (long l = 0; l < 32; l++)
+    lanes[l] += lanes[l + 32];
+  tf_halve_32_float(lanes);
 }
 
 typedef struct tf_pool tf_pool;
@@ -36,7 +41,7 @@ static void long_dot_out(const float *restrict x, const float *restrict y, float
       for (long l = 0; l < 64; l++)
         out_lanes[l] = l < 40 ? __builtin_fmaf(x[l + 8960], y[l + 8960], out_lanes[l]) : out_lanes[l];
     }
-    tf_halve_add_float(out_lanes);
+    tf_halve_64_float(out_lanes);
     out_blocks[b] = out_lanes[0];
   }
   for (long b = 0; b < 4; b++)

@@ -35,19 +35,24 @@ static inline float tf_of_rank_nan_last_float(uint32_t rank) {
   return tf_from_bits_float(bits & sign ? ~bits ^ sign : bits);
 }
 
-// The sum of 64 lanes, in the first: lanes[l] += lanes[l + half] for half = 32, 16, 8, 4, 2, 1.
-static inline void tf_halve_add_float(float *lanes) {
+// The sum of 32 lanes, in the first: lanes[l] += lanes[l + half] for half = 16, 8, 4, 2, 1.
+static inline void tf_halve_32_float(float *lanes) {
   typedef float eight_t __attribute__((vector_size(8 * sizeof(float)), aligned(sizeof(float)), may_alias));
   typedef float four_t __attribute__((vector_size(4 * sizeof(float)), aligned(sizeof(float)), may_alias));
   typedef float two_t __attribute__((vector_size(2 * sizeof(float)), aligned(sizeof(float)), may_alias));
-  for (long l = 0; l < 32; l++)
-    lanes[l] += lanes[l + 32];
   for (long l = 0; l < 16; l++)
     lanes[l] += lanes[l + 16];
   *(eight_t *)lanes += *(eight_t *)(lanes + 8);
   *(four_t *)lanes += *(four_t *)(lanes + 4);
   *(two_t *)lanes += *(two_t *)(lanes + 2);
   lanes[0] += lanes[1];
+}
+
+// The sum of 64 lanes, in the first.
+static inline void tf_halve_64_float(float *lanes) {
+  for (long l = 0; l < 32; l++)
+    lanes[l] += lanes[l + 32];
+  tf_halve_32_float(lanes);
 }
 
 // p * 2^n with biased = n + 254: in two steps, so that subnormal results are rounded once.
@@ -101,7 +106,7 @@ static void softmax_out(const float *restrict x, float *restrict out) {
         sum_lanes[l] += e[64 * s + l];
     for (long l = 0; l < 64; l++)
       sum_lanes[l] = l < 44 ? sum_lanes[l] + e[l + 256] : sum_lanes[l];
-    tf_halve_add_float(sum_lanes);
+    tf_halve_64_float(sum_lanes);
     sum = sum_lanes[0];
     for (long j = 0; j < 300; j++)
       out[300 * i + j] = e[j] / sum;
