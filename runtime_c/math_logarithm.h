@@ -46,28 +46,39 @@ static inline float tf_log_float(float x) {
   return tf_log_of_float(x, y);
 }
 
-// log2(x).
+// log2(x): e + f q, where the polynomial is off by 2^-25.1.
 static inline float tf_log2_float(float x) {
   uint32_t bits = tf_log_bits_float(x);
   float e = (float)((int32_t)bits >> 23);
-  float f = tf_log_fraction_float(bits), square = f * f;
-  float y = __builtin_fmaf(f, 0x1.715476p+0f, e);
-  float y_low = __builtin_fmaf(f, 0x1.4ae0cp-26f, __builtin_fmaf(f, 0x1.715476p+0f, e - y));
-  y = y + __builtin_fmaf(square * 0x1.715476p+0f, tf_log_quotient_float(f, square), y_low);
-  return tf_log_of_float(x, y);
+  float f = tf_log_fraction_float(bits);
+  float q = 0x1.01b9d4p-3f;
+  q = __builtin_fmaf(q, f, -0x1.a78p-3f);
+  q = __builtin_fmaf(q, f, 0x1.b94ep-3f);
+  q = __builtin_fmaf(q, f, -0x1.e980a2p-3f);
+  q = __builtin_fmaf(q, f, 0x1.26dd48p-2f);
+  q = __builtin_fmaf(q, f, -0x1.715b7ep-2f);
+  q = __builtin_fmaf(q, f, 0x1.ec7366p-2f);
+  q = __builtin_fmaf(q, f, -0x1.715472p-1f);
+  q = __builtin_fmaf(q, f, 0x1.715476p+0f);
+  return tf_log_of_float(x, __builtin_fmaf(f, q, e));
 }
 
-// log10(x).
+// log10(x): e log10(2) + f q, where the polynomial is off by 2^-24.7.
 static inline float tf_log10_float(float x) {
   uint32_t bits = tf_log_bits_float(x);
   float e = (float)((int32_t)bits >> 23);
-  float f = tf_log_fraction_float(bits), square = f * f;
-  float whole = e * 0x1.344p-2f; // exact
-  float y = __builtin_fmaf(f, 0x1.bcb7b2p-2f, whole);
-  float y_low = __builtin_fmaf(e, 0x1.3509f8p-18f, __builtin_fmaf(f, 0x1.bcb7b2p-2f, whole - y));
-  y_low = __builtin_fmaf(f, -0x1.5b235ep-27f, y_low);
-  y = y + __builtin_fmaf(square * 0x1.bcb7b2p-2f, tf_log_quotient_float(f, square), y_low);
-  return tf_log_of_float(x, y);
+  float f = tf_log_fraction_float(bits);
+  float q = 0x1.379c12p-5f;
+  q = __builtin_fmaf(q, f, -0x1.fa7f94p-5f);
+  q = __builtin_fmaf(q, f, 0x1.089568p-4f);
+  q = __builtin_fmaf(q, f, -0x1.26ee1p-4f);
+  q = __builtin_fmaf(q, f, 0x1.63367ap-4f);
+  q = __builtin_fmaf(q, f, -0x1.bcbe4p-4f);
+  q = __builtin_fmaf(q, f, 0x1.287b44p-3f);
+  q = __builtin_fmaf(q, f, -0x1.bcb7aep-3f);
+  q = __builtin_fmaf(q, f, 0x1.bcb7b2p-2f);
+  float y = __builtin_fmaf(f, q, e * 0x1.3509f8p-18f);
+  return tf_log_of_float(x, __builtin_fmaf(e, 0x1.344p-2f, y));
 }
 
 // log(1 + x): the logarithm of 1 + f = 2^-e (1 + x), and f_low / (1 + f) for what rounding took from f.
