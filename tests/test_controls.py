@@ -26,6 +26,7 @@ from tinyfuse.lower.regions import Regions
 from tinyfuse.machine import REFERENCE
 from tinyfuse.records import replace
 from tinyfuse.schedule.legality import CHECKS
+from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.build import build_stages
@@ -248,6 +249,21 @@ def kept_rows(schedule: Schedule) -> Schedule:
     return schedule.compute_at(y, out, out.axes[0], store_at=(out, None))
 
 
+def laid_out(choices: Choices, schedule: Schedule) -> Schedule:
+    """Any stage, its axes in any order or divided."""
+    stage = choices.choose([stage for stage in schedule.stages.stages if stage.axes])
+    first, *others = choices.shuffled(stage.axes)
+    parts = choices.choose(([first, *others], [Loop(first, 2), *others, first], others))
+    return schedule.layout(stage, *parts)
+
+
+def past_the_end(choices: Choices, schedule: Schedule) -> Schedule:
+    """A last step of any loop is as long as the others, which no directive does."""
+    stage = choices.choose(schedule.stages.stages)
+    loop = choices.choose(schedule[stage].loops)
+    return schedule._edited(stage, loop, replace(loop, padded=True), "pad")
+
+
 # Which schedules show that a check is needed, by its name in the table.
 CONTROLS = {
     "axes": Control([two_axes, product], [without_a_loop]),
@@ -262,6 +278,11 @@ CONTROLS = {
     "rounds": Control([lanes], [schedules._compute_at, schedules._compute_further_in]),
     "storage": Control([chain, blur], [schedules._compute_at, schedules._store_at]),
     "shifts": Control([product, two_axes], [shifted]),
+    "pads": Control([product, two_axes], [past_the_end, schedules._compute_at]),
+    "fused loops": Control(
+        [running, two_axes], [schedules._fuse, schedules._compute_at, schedules._split]
+    ),
+    "layouts": Control([gathered, sorted_rows, added_at, chain], [laid_out]),
     "prefetches": Control([chain], [prefetched, schedules._inline, schedules._compute_at]),
     "rings": Control([stencils, gathered], [folded]),
     "streams": Control(

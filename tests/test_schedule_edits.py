@@ -7,8 +7,9 @@ from collections import Counter
 
 from tests.test_controls import ARGUMENTS, example, planned, unfused, wrong
 from tinyfuse.errors import ScheduleError
+from tinyfuse.schedule.reading import read_schedule
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.schedule.text import read_plans, schedule_text
+from tinyfuse.schedule.text import schedule_text
 from tinyfuse.testing.choices import Choices, SeededChoices
 
 SEEDS = range(1500)
@@ -85,7 +86,7 @@ def outcome(seed: int) -> str:
     for _ in range(1 + choices.below(MOST_EDITS)):
         text = edited(choices, text)
     try:
-        schedule = Schedule(case.stages, read_plans(text, case.stages, "text"), "load(text)")
+        schedule = Schedule(*read_schedule(text, case.stages, "text"), "load(text)")
         fault = wrong(schedule, case)
     except ScheduleError as error:
         return "refused" if str(error) else "refused without a word"

@@ -17,8 +17,9 @@ from tinyfuse.errors import ScheduleError
 from tinyfuse.lower.lower import lower
 from tinyfuse.schedule.loop_nest import loop_nest_text
 from tinyfuse.schedule.places import Loop
+from tinyfuse.schedule.reading import read_schedule
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.schedule.text import NO_LOOPS, WORDS, read_plans, schedule_text
+from tinyfuse.schedule.text import NO_LOOPS, WORDS, schedule_text
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stages
 from tinyfuse.testing import program_case, random_program
@@ -36,7 +37,7 @@ PRODUCT = """schedule product
 
 
 def read(text: str, stages: Stages, place: str = "text") -> Schedule:
-    return Schedule(stages, read_plans(text, stages, place), f"load({place})")
+    return Schedule(*read_schedule(text, stages, place), f"load({place})")
 
 
 def product_schedule() -> Schedule:

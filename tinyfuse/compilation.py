@@ -42,6 +42,7 @@ from tinyfuse.signature import (
     with_aliases,
 )
 from tinyfuse.stage.build import build_stages
+from tinyfuse.stage.copies import copies
 from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.printer import stages_text
 from tinyfuse.stage.verifier import verify_stages
@@ -121,13 +122,13 @@ class Lowered:
         self.seconds = time.perf_counter() - start
         if config.verify:
             verify_graph(self.graph)
-            verify_stages(self.stages)
+            verify_stages(self.schedule.stages)
             verify_loops(self.loops)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The loop nests that compute stages, each a C function, in the order they run."""
-        return self.loops.kernels
+        return tuple([kernel for kernel in self.loops.kernels if not self._is_pack(kernel)])
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
@@ -135,12 +136,15 @@ class Lowered:
         user's schedule."""
         if not self._decisions:
             return ()
-        return weighed(self.schedule, self._decisions, self.kernels, self.machine)
+        return weighed(self.schedule, self._decisions, self.loops.kernels, self.machine)
 
     @property
     def packs(self) -> tuple[Kernel, ...]:
-        """The loop nests that only rearrange operands for a kernel (none yet does)."""
-        return ()
+        """The loop nests that only copy what a kernel reads, to where it lies better."""
+        return tuple([kernel for kernel in self.loops.kernels if self._is_pack(kernel)])
+
+    def _is_pack(self, kernel: Kernel) -> bool:
+        return copies(self.schedule.stages).issuperset(kernel.stages)
 
     @property
     def scratch_bytes(self) -> int:
@@ -149,13 +153,13 @@ class Lowered:
 
     @property
     def cost(self) -> Mapping[str, Cost]:
-        """For each kernel its arithmetic operations, and the bytes it reads and writes."""
-        return {kernel.name: kernel.cost for kernel in self.kernels}
+        """For each loop nest its arithmetic operations, and the bytes it reads and writes."""
+        return {kernel.name: kernel.cost for kernel in self.loops.kernels}
 
     @property
     def predicted_seconds(self) -> float:
         """How long the kernels take on one core, one after the other, by the cost model."""
-        return sum([predicted_seconds(kernel, self.machine) for kernel in self.kernels])
+        return sum([predicted_seconds(kernel, self.machine) for kernel in self.loops.kernels])
 
     @cached_property
     def module(self) -> CModule:
@@ -207,7 +211,7 @@ def _scheduled(
     """
     if options.schedule is not None:
         schedule = options.schedule(stages)
-        if not isinstance(schedule, Schedule) or schedule.stages is not stages:
+        if not isinstance(schedule, Schedule) or schedule.program is not stages:
             raise ScheduleError(
                 f"the schedule for {stages.name} is {schedule!r:.60}, which is no schedule of its"
                 " stages: begin with lowered.schedule, or with Schedule(stages) of those it is for"

@@ -101,13 +101,13 @@ class Facts:
 
 
 def facts_of(lowered: Lowered) -> Facts:
-    groups, elsewhere = _grouped(lowered.kernels, lowered.decisions)
+    groups, elsewhere = _grouped(lowered.loops.kernels, lowered.decisions)
     texts = kernel_texts(lowered.loops)
     return Facts(
         lowered,
         totals(lowered),
         totals(lowered.unfused()),
-        tuple(map(_kernel_facts, lowered.kernels, texts, groups, kernel_seconds(lowered))),
+        tuple(map(_kernel_facts, lowered.loops.kernels, texts, groups, kernel_seconds(lowered))),
         tuple(_passed(lowered)),
         elsewhere,
         tuple([each.input.name or "an array" for each in lowered.traced.trace.written]),
@@ -116,7 +116,7 @@ def facts_of(lowered: Lowered) -> Facts:
 
 
 def totals(lowered: Lowered) -> Totals:
-    costs = [kernel.cost for kernel in lowered.kernels]
+    costs = [kernel.cost for kernel in lowered.loops.kernels]
     return Totals(
         len(costs),
         sum([cost.bytes_read for cost in costs]),
@@ -130,7 +130,7 @@ def totals(lowered: Lowered) -> Totals:
 def kernel_seconds(lowered: Lowered) -> list[float]:
     """How long each kernel is predicted to take."""
     threads = lowered.options.threads or lowered.machine.cores
-    return [predicted_seconds(kernel, lowered.machine, threads) for kernel in lowered.kernels]
+    return [predicted_seconds(kernel, lowered.machine, threads) for kernel in lowered.loops.kernels]
 
 
 def _kernel_facts(
@@ -172,7 +172,7 @@ def _passed(lowered: Lowered) -> list[Passed]:
     reasons = {decision.producer: decision.reason for decision in lowered.decisions}
     writers: dict[Buffer, Kernel] = {}
     readers: dict[Buffer, list[Kernel]] = {}
-    for kernel in lowered.kernels:
+    for kernel in lowered.loops.kernels:
         for buffer in kernel.parameters:
             if buffer in writers:
                 readers.setdefault(buffer, []).append(kernel)

@@ -106,7 +106,7 @@ def kept(executable: Executable, values: Sequence[Any]) -> Iterator[Callable[[],
 def _watched(compiled: Compiled, executable: Executable, values: Sequence[Any]) -> Watched | None:
     """The program with its own copies of what has to be converted; None where it has no kernels."""
     lowered = compiled.lowered
-    if not lowered.kernels:
+    if not lowered.loops.kernels:
         return None
     operands = [
         np.require(values[place], var.dtype, ("C_CONTIGUOUS", "ALIGNED"))

@@ -187,7 +187,7 @@ def threads_of(lowered: Lowered) -> int:
 
 def _kernel_times(lowered: Lowered, measured: Measurement, threads: int) -> Iterator[KernelTime]:
     machine = lowered.machine
-    for at, kernel in enumerate(lowered.kernels):
+    for at, kernel in enumerate(lowered.loops.kernels):
         yield KernelTime(
             kernel,
             float(np.median(measured.kernels[:, at])),

@@ -27,6 +27,7 @@ from tinyfuse.loops.ir import (
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.loops.sorting import work_type
 from tinyfuse.loops.streaming import can_stream
+from tinyfuse.stage.bounds import Facts
 from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine
 from tinyfuse.stage.ir import Sort
@@ -53,6 +54,7 @@ class _Scope:
         self.buffers = buffers
         self.locals: set[Local] = set()
         self.rows: set[Store] = set()  # what may be streamed
+        self.facts = Facts()  # what the tests around say
 
     def block(
         self, body: Sequence[Statement], variables: frozenset[str], outermost: bool = False
@@ -71,8 +73,7 @@ class _Scope:
         elif isinstance(node, Block):
             self.block(node.body, variables)
         elif isinstance(node, If):
-            self.block(node.then, variables)
-            self.block(node.otherwise, variables)
+            self.choice(node, variables)
         elif isinstance(node, Let):
             self.same_dtype(node.local.name, node.local.dtype, node.value)
             self.locals.add(node.local)
@@ -87,6 +88,14 @@ class _Scope:
             self.address(node.row.buffer, node.row.position, variables, guarded=True)
         else:
             self.store(node, variables)
+
+    def choice(self, node: If, variables: frozenset[str]) -> None:
+        """Check both parts, each where the test does, or does not, hold."""
+        known = self.facts
+        for part, holds in ((node.then, True), (node.otherwise, False)):
+            self.facts = known.where(node.test, holds)
+            self.block(part, variables)
+        self.facts = known
 
     def loop(self, node: For, variables: frozenset[str], outermost: bool) -> None:
         name = node.variable.name
@@ -149,7 +158,7 @@ class _Scope:
     ) -> None:
         self.check(buffer in self.buffers, f"{buffer.name} is used where it does not exist")
         self.index(index, variables)
-        low, high = index.interval()
+        low, high = self.facts.interval(index) if self.facts.sums else index.interval()
         inside = guarded or (low >= 0 and high < buffer.size)
         self.check(
             inside, f"{buffer.name}[{index}] runs from {low} to {high}, of {buffer.size} elements"

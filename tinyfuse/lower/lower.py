@@ -40,7 +40,7 @@ from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.rows import RowLowering
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.sharing import shares
-from tinyfuse.lower.storage import Names, Storage
+from tinyfuse.lower.storage import Names, Storage, parts_of
 from tinyfuse.lower.streaming import stream
 from tinyfuse.lower.tiles import with_prefetches
 from tinyfuse.machine import Machine
@@ -120,11 +120,15 @@ class _Lowering(RowLowering):
         if plan and plan.ring:
             ring = stage.axes.index(plan.ring[0])
             extents[ring] = plan.ring[1]
-        buffer = Buffer(stage.name, stage.dtype, prod(extents), scope)
+        layout, parts = plan.layout if plan else None, None
+        if layout is not None:
+            parts = parts_of(stage.axes, extents, layout)
+        size = prod([part.extent for part in parts] if parts else extents)
+        buffer = Buffer(stage.name, stage.dtype, size, scope)
         origin = tuple([region[axis].base for axis in stage.axes])
         if not any(start.terms or start.constant for start in origin):
             origin = ()
-        self.storage[stage] = Storage(buffer, origin, tuple(extents), ring)
+        self.storage[stage] = Storage(buffer, origin, tuple(extents), ring, parts)
         return buffer
 
     def _kernel(self, stage: Stage) -> Kernel:
@@ -226,7 +230,8 @@ class _Lowering(RowLowering):
         def update(point: Ranges) -> list[Statement]:
             return self._computation(stage, point, buffer, self._position(stage, point))
 
-        first = self._nest(stage, free, ranges, initialize, bare=True)
+        rolled = [replace(loop, kind=_rolled(loop.kind)) for loop in free]
+        first = self._nest(stage, rolled, ranges, initialize, bare=True)
         return first + self._nest(stage, loops, ranges, update)
 
     def _links(
@@ -340,8 +345,8 @@ class _Lowering(RowLowering):
         def result(point: Ranges) -> list[Statement]:
             return [Store(self.storage[stage].buffer, self._position(stage, point), at(point, 0))]
 
-        first, second = (at(ranges, place).indices[0] for place in (0, 1))
-        if not free and second == first + 1 and can_halve(body.dtype, axis.extent, body.name):
+        first, each = (at(ranges, place).indices[0] for place in (0, axis))
+        if not free and each == first + axis and can_halve(body.dtype, axis.extent, body.name):
             return [HalveRow(Row(source.buffer, first), axis.extent), *result(ranges)]
         combined = self._rounds(stage, free, ranges, at)
         return combined + self._nest(stage, free, ranges, result, bare=True)
@@ -436,6 +441,10 @@ class _Lowering(RowLowering):
     def _scope(self, stage: Stage, region: Ranges) -> Scope:
         single = all(range_.extent == 1 for range_ in region.values())
         return Scope.REGISTER if single and not self.places.plans[stage].ring else Scope.STACK
+
+
+def _rolled(kind: LoopKind) -> LoopKind:
+    return LoopKind.SERIAL if kind is LoopKind.UNROLL else kind
 
 
 def _is_at(place: Site | None, site: Site) -> bool:

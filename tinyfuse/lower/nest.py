@@ -11,13 +11,14 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
-from tinyfuse.loops.ir import Block, LoopKind, Statement
+from tinyfuse.loops.ir import Block, For, LoopKind, Statement
 from tinyfuse.lower.bounds import Range, Ranges, changes, excluded
 from tinyfuse.lower.coverage import Coverage
 from tinyfuse.lower.pieces import (
     MAX_FILLED_PIECES,
     Piece,
     assembled,
+    choice,
     choices,
     numbered_steps,
     parts,
@@ -28,6 +29,7 @@ from tinyfuse.lower.pieces import (
 from tinyfuse.lower.reads import Reads
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.storage import Names
+from tinyfuse.records import replace
 from tinyfuse.schedule.places import Loop, Site
 from tinyfuse.schedule.schedule import MAX_PIECES
 from tinyfuse.stage.expr import Op, walk
@@ -97,6 +99,8 @@ class NestLowering(ABC):
         if not loops:
             return leaf(ranges)
         loop, rest = loops[0], loops[1:]
+        if loop.fused:
+            return self._fused(stage, loops, ranges, leaf, bare)
         mark = len(self.names.active)
         pieces = self._pieces(stage, loop, ranges, bare)
         shared = self._shared_counter(loop, pieces)
@@ -117,6 +121,52 @@ class NestLowering(ABC):
             self.coverage.leave(piece)
         del self.names.active[mark:]
         return assembled(loop, shared, pieces, bodies, before)
+
+    def _fused(
+        self, stage: Stage, loops: Sequence[Loop], ranges: Ranges, leaf: Leaf, bare: bool
+    ) -> list[Statement]:
+        """Open the first two loops as one, whose counter tells the steps of both."""
+        outer, inner, *rest = loops
+        mark, depth = len(self.names.active), len(self.loop_stack)
+        pieces = [self._numbered(stage, each, ranges, bare) for each in (outer, inner)]
+        if not all(pieces):
+            return []
+        first, second = pieces
+        size = second[-1].stop
+        counter = Axis(
+            self.names.fresh(f"{outer.axis.name}_{inner.axis.name}"), first[-1].stop * size
+        )
+        self.counters[stage, outer] = self.counters[stage, inner] = None
+
+        def step(own: Axis, around: Piece, piece: Piece) -> list[Statement]:
+            moved = {outer.axis: around.at(own // size), inner.axis: piece.at(own % size)}
+            of_both = {**ranges, **moved}
+            body = functools.partial(self._nest, stage, rest, of_both, leaf, bare)
+            run_of_both = Piece(moved[inner.axis], 0, own.extent, own)
+            self.loop_stack.append(own)
+            self.coverage.enter(outer, run_of_both)
+            site = Site(stage, inner)
+            statements = body() if bare else self._with_attached(site, of_both, body)
+            self.coverage.leave(run_of_both)
+            del self.loop_stack[depth:]
+            return statements
+
+        bodies = []
+        for around in first:
+            own = Axis(counter.name, (around.stop - around.first) * size, around.first * size)
+            bodies.append(choice(own % size, second, [step(own, around, each) for each in second]))
+        steps = [replace(around, stop=around.stop * size) for around in first]
+        body = choice(affine(counter), steps, bodies)
+        del self.names.active[mark:]
+        return [For(counter, outer.kind, tuple(body))] if body else []
+
+    def _numbered(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[Piece]:
+        """The steps of a loop, cut where they can be, all numbered from 0."""
+        range_ = ranges[loop.axis]
+        if not range_.base.is_constant:
+            return steps(loop, range_, self.names.fresh)
+        cuts = [] if bare else self._cuts(stage, loop, ranges)
+        return numbered_steps(loop, range_.base.constant, range_.extent, cuts, self.names.fresh)
 
     def _shared_counter(self, loop: Loop, pieces: Sequence[Piece]) -> Axis | None:
         """The counter of a parallel loop of which threads share several different pieces."""
@@ -175,7 +225,9 @@ class NestLowering(ABC):
             place = Axis(loop.axis.name, range_.extent, range_.base.constant)
             step = Range(affine(place), min(loop.step, range_.extent))
             inner = {**ranges, loop.axis: step}
-            cuts += self.regions.edges(Site(stage, loop), inner, place)
+            for edge in self.regions.edges(Site(stage, loop), inner, place):
+                steps_before = -(-(edge - place.start) // loop.step)
+                cuts.append(place.start + steps_before * loop.step)
         return cuts
 
     def _steps(self, stage: Stage, loop: Loop, ranges: Ranges, bare: bool) -> list[Piece]:

@@ -28,6 +28,12 @@ class Piece:
     variable: Axis | None = None
     test: Axis | None = None
 
+    def at(self, number: Affine) -> Range:
+        """The range of the step of this number."""
+        if self.variable is None:
+            return self.range
+        return Range(self.range.base.substitute({self.variable: number}), self.range.extent)
+
 
 # The same of a loop in which other stages are computed: without the cuts each step might need all
 # of them.
@@ -91,8 +97,8 @@ def numbered_steps(
     for what is computed in a step. Those in which a test changes are pieces of their own. All are
     numbered from 0."""
     count = extent // loop.step
-    changed = {(cut - start) // loop.step for cut in cuts if start < cut < start + extent}
-    inside = [edge for number in changed for edge in (number, number + 1)]
+    places = [cut - start for cut in cuts if start < cut < start + extent]
+    inside = [edge for at in places for edge in (at // loop.step, -(-at // loop.step))]
     name = fresh(f"{loop.axis.name}_outer") if count > 1 else ""
     pieces = []
     for low, high in parts(0, count, inside, MAX_FILLED_PIECES):
@@ -137,9 +143,9 @@ def assembled(
     runs before the loop of each piece.
     """
     if pieces and pieces[0].test:
-        return _choice(affine(pieces[0].test), pieces, bodies)
+        return choice(affine(pieces[0].test), pieces, bodies)
     if shared:
-        return [For(shared, loop.kind, tuple(_choice(affine(shared), pieces, bodies)))]
+        return [For(shared, loop.kind, tuple(choice(affine(shared), pieces, bodies)))]
     statements: list[Statement] = []
     for piece, body, early in zip(pieces, bodies, before, strict=True):
         statements += early
@@ -151,7 +157,7 @@ def assembled(
     return statements
 
 
-def _choice(counter: Affine, pieces: list[Piece], bodies: list[list[Statement]]) -> list[Statement]:
+def choice(counter: Affine, pieces: list[Piece], bodies: list[list[Statement]]) -> list[Statement]:
     body = bodies[-1]
     for piece, part in reversed(list(zip(pieces[:-1], bodies[:-1], strict=True))):
         body = [If(IndexTest(counter, None, piece.stop), tuple(part), tuple(body))]

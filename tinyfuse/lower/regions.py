@@ -176,7 +176,14 @@ class Regions:
             demands = [[along.get(axis) or whole(axis) for axis in stage.axes], *demands]
         if not demands:
             return None
-        return _covering(stage, demands, clip)
+        region = dict(_covering(stage, demands, clip))
+        for loop in self.places.plans[stage].loops:
+            if loop.padded:
+                range_ = region[loop.axis]
+                steps = -(-range_.extent // loop.step)
+                whole_steps = Range(range_.base, steps * loop.step)
+                region[loop.axis] = whole_steps.within(loop.axis) if clip else whole_steps
+        return region
 
     def _is_read_inside(self, stage: Stage, site: Site) -> bool:
         return any(self.places.within(reader, site) for reader in self.places.readers[stage])

@@ -10,22 +10,59 @@ import numpy as np
 from tinyfuse.dtypes import INT64
 from tinyfuse.loops.ir import Buffer
 from tinyfuse.records import dataclass
+from tinyfuse.schedule.places import Loop
 from tinyfuse.stage.expr import Const, Expr, Load, Op
-from tinyfuse.stage.index import Affine, flat_index
+from tinyfuse.stage.index import Affine, Axis, flat_index
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Steps of so many elements along an axis, as many as there are in one of the part around it.
+
+    axis: its place among the stage's.
+    """
+
+    axis: int
+    step: int
+    extent: int
+    whole: int | None = None  # elements of a step of the part around it, if any
+
+    def number(self, position: Affine) -> Affine:
+        """Which of the steps a position is in."""
+        return (position % self.whole if self.whole else position) // self.step
+
+
+def parts_of(
+    axes: Sequence[Axis], extents: Sequence[int], layout: Sequence[Loop]
+) -> tuple[Part, ...]:
+    """The parts of the axes of a region, as a layout orders them.
+
+    The outermost part of an axis has a whole step at its end, where the extent is no multiple.
+    """
+    found = []
+    inside: dict[Axis, int] = {}
+    for part in layout:
+        place, whole = axes.index(part.axis), inside.get(part.axis)
+        extent = -(-(extents[place] if whole is None else whole) // part.step)
+        found.append(Part(place, part.step, extent, whole))
+        inside[part.axis] = part.step
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a region of a stage lies: element `origin` is first, the last axis is contiguous.
+    """Where a region of a stage lies: element `origin` is first.
 
-    origin: empty where that is the stage's own first element. ring: the place of an axis along
-    which positions lie where those an extent before did, if any.
+    origin: empty where that is the stage's own first element. extents: of the axes. ring: the place
+    of an axis along which positions lie where those an extent before did, if any. parts: in the
+    order in which they lie in memory, the last one contiguous; None for the axes in their order.
     """
 
     buffer: Buffer
     origin: tuple[Affine, ...]
     extents: tuple[int, ...]
     ring: int | None = None
+    parts: tuple[Part, ...] | None = None
 
     def position(self, indices: Sequence[Affine]) -> Affine:
         places = [*indices]
@@ -33,7 +70,10 @@ class Storage:
             places[axis] -= start
         if self.ring is not None:
             places[self.ring] = places[self.ring] % self.extents[self.ring]
-        return flat_index(places, self.extents)
+        if self.parts is None:
+            return flat_index(places, self.extents)
+        numbers = [part.number(places[part.axis]) for part in self.parts]
+        return flat_index(numbers, [part.extent for part in self.parts])
 
     def load(self, indices: Sequence[Affine], data: Sequence[Expr] = ()) -> Load:
         """The element at these indices; `data` are those for the first axes."""
@@ -46,12 +86,19 @@ class Storage:
         """What indices for the first axes add to a position."""
         total: Expr | None = None
         for axis, index in enumerate(data):
-            stride = prod(self.extents[axis + 1 :])
+            stride = self.stride(axis)
             if stride != 1:
                 index = Op("multiply", (index, Const(np.int64(stride))), INT64)
             total = index if total is None else Op("add", (total, index), INT64)
         assert total is not None
         return total
+
+    def stride(self, axis: int) -> int:
+        """How many elements the next position along an undivided axis is away."""
+        if self.parts is None:
+            return prod(self.extents[axis + 1 :])
+        place = next(at for at, part in enumerate(self.parts) if part.axis == axis)
+        return prod(part.extent for part in self.parts[place + 1 :])
 
 
 class Names:

@@ -5,172 +5,21 @@ Which elements are computed where is a question of ranges; lowering checks that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from itertools import pairwise
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
+from tinyfuse.schedule.loop_legality import LOOP_CHECKS, WHOLE_ROWS, Check, of
 from tinyfuse.schedule.places import Loop, Places, StagePlan
 from tinyfuse.schedule.streamable import obstacle
-from tinyfuse.stage.ir import Order, Sort, Stage
-
-# (places of a schedule, the directive that made it) -> nothing, or ScheduleError.
-Check = Callable[[Places, str], None]
-
-MOST_UNROLLED = 64  # steps
-
-# Why a stage is computed in whole rows: it is sorted in some way, or a scan.
-WHOLE_ROWS = {
-    None: "each element needs the one before it",
-    Sort.ELEMENTS: "its rows are sorted as a whole",
-    Sort.POSITIONS: "its rows are sorted as a whole",
-}
+from tinyfuse.stage.ir import Order, Stage
 
 
 def check(places: Places, directive: str) -> None:
     """Raise ScheduleError where a check fails."""
     for each in CHECKS.values():
         each(places, directive)
-
-
-def _of(directive: str, stage: Stage) -> str:
-    """The directive, and the stage that it does not name."""
-    return directive if f"({stage.name})" in directive else f"{directive}: {stage.name}"
-
-
-# --- the loops of one stage -----------------------------------------------------------------------
-
-
-def _check_axes(places: Places, directive: str) -> None:
-    """Every element is computed, and by one loop: the loops over an axis differ in their steps, and
-    the innermost one goes by single elements."""
-    for stage, plan in places.plans.items():
-        axes = (*stage.axes, *stage.reduce_axes)
-        parts = [(loop.axis, loop.step) for loop in plan.loops]
-        for axis, step in dict.fromkeys([*parts, *[(axis, 1) for axis in axes]]):
-            count = parts.count((axis, step))
-            if axis not in axes or count != 1:
-                wanted = "one" if axis in axes else "none: it is no axis of it"
-                raise ScheduleError(
-                    f"{_of(directive, stage)} would have {count} loops over {axis.name} in steps of"
-                    f" {step}, not {wanted}"
-                )
-
-
-def _check_parts(places: Places, directive: str) -> None:
-    """The parts of a split axis lie in one another."""
-    for stage, plan in places.plans.items():
-        for axis in (*stage.axes, *stage.reduce_axes):
-            steps = [loop.step for loop in plan.loops if loop.axis is axis]
-            if steps != sorted(steps, reverse=True):
-                raise ScheduleError(
-                    f"{_of(directive, stage)}: the inner part of {axis.name} would lie outside its"
-                    f" outer part"
-                )
-
-
-def _check_summation(places: Places, directive: str) -> None:
-    """Reductions run in the order that their meaning says."""
-    for stage, plan in places.plans.items():
-        reduced = [
-            stage.reduce_axes.index(loop.axis)
-            for loop in plan.loops
-            if loop.axis in stage.reduce_axes
-        ]
-        if reduced != sorted(reduced):
-            raise ScheduleError(f"{_of(directive, stage)}: the order of summation would change")
-        if stage.order is not Order.SERIAL and len(reduced) > 1:
-            raise ScheduleError(f"{_of(directive, stage)}: the rounds of a tree cannot be split")
-
-
-def _check_shifts(places: Places, directive: str) -> None:
-    """Elements are computed a second time only where that gives the same again."""
-    for stage, plan in places.plans.items():
-        for place, loop in enumerate(plan.loops):
-            if not loop.shifted:
-                continue
-            at = f"{_of(directive, stage)}: the last step of {loop.axis.name} by {loop.step}"
-            started = any(outer.axis in stage.reduce_axes for outer in plan.loops[:place])
-            if loop.axis in stage.reduce_axes or started or stage.row_axis or stage.scatter:
-                raise ScheduleError(f"{at} would take elements into account twice")
-            if stage.order is not Order.SERIAL:
-                raise ScheduleError(f"{at} would combine elements in place twice")
-            if loop.kind is LoopKind.PARALLEL:
-                raise ScheduleError(f"{at} would compute elements that another thread computes")
-
-
-def _check_parallel(places: Places, directive: str) -> None:
-    """Threads share the outermost loop only, over elements that are independent."""
-    for stage, plan in places.plans.items():
-        for place, loop in enumerate(plan.loops):
-            if loop.kind is not LoopKind.PARALLEL:
-                continue
-            attempt = f"parallel({stage.name}, {loop.axis.name})"
-            if stage.scatter:
-                raise ScheduleError(f"{attempt}: its elements are put in one after the other")
-            if place or loop.axis in stage.reduce_axes:
-                raise ScheduleError(
-                    f"{attempt}: only the outermost loop over independent elements can be shared"
-                    f" by threads"
-                )
-
-
-def _check_vectors(places: Places, directive: str) -> None:
-    """Lanes are the innermost loop, over elements that are independent."""
-    for stage, plan in places.plans.items():
-        for place, loop in enumerate(plan.loops):
-            if loop.kind is LoopKind.VECTOR and (
-                loop.axis in stage.reduce_axes
-                or any(inner.kind is not LoopKind.UNROLL for inner in plan.loops[place + 1 :])
-            ):
-                raise ScheduleError(
-                    f"vectorize({stage.name}, {loop.axis.name}): only the innermost loop over"
-                    f" independent elements can be vectorized"
-                )
-
-
-def _check_unrolled(places: Places, directive: str) -> None:
-    """The text of an unrolled loop has a bound."""
-    for stage, plan in places.plans.items():
-        for loop in plan.loops:
-            if loop.kind is LoopKind.UNROLL and _steps(plan, loop) > MOST_UNROLLED:
-                raise ScheduleError(
-                    f"unroll({stage.name}): the loop has {_steps(plan, loop)} steps, more than"
-                    f" {MOST_UNROLLED}; split it first"
-                )
-
-
-def _steps(plan: StagePlan, loop: Loop) -> int:
-    """How many steps a loop has: to the end of its axis, or of the next larger step."""
-    steps = [known.step for known in plan.loops if known.axis is loop.axis]
-    whole = min([step for step in steps if step > loop.step], default=loop.axis.extent)
-    return -(-whole // loop.step)
-
-
-def _check_scans(places: Places, directive: str) -> None:
-    """A scan goes along its axis in order."""
-    for stage, plan in places.plans.items():
-        for loop in plan.loops:
-            if loop.axis is stage.scan and loop.kind not in (LoopKind.SERIAL, LoopKind.UNROLL):
-                raise ScheduleError(
-                    f"{_of(directive, stage)}: each element needs the one before it along"
-                    f" {loop.axis.name}, whose steps run in order"
-                )
-
-
-def _check_sorts(places: Places, directive: str) -> None:
-    """A row is sorted as a whole."""
-    for stage, plan in places.plans.items():
-        if not stage.sort:
-            continue
-        axis = stage.axes[-1]
-        inside = [loop.axis is axis for loop in plan.loops]
-        if inside != sorted(inside) or any(
-            loop.axis is axis and loop.kind is LoopKind.PARALLEL for loop in plan.loops
-        ):
-            raise ScheduleError(
-                f"{_of(directive, stage)}: its rows are sorted as a whole, so the loops over"
-                f" {axis.name} are the innermost ones, and no threads share them"
-            )
 
 
 # --- stages computed where they are read ----------------------------------------------------------
@@ -333,7 +182,7 @@ def _check_prefetches(places: Places, directive: str) -> None:
         found = plan.prefetch
         if found is None:
             continue
-        at = f"{_of(directive, stage)}: {found.source.name} cannot be prefetched"
+        at = f"{of(directive, stage)}: {found.source.name} cannot be prefetched"
         if found.at not in plan.loops or found.distance < 1:
             raise ScheduleError(f"{at}: there is no such loop, or distance")
         host, loop = found.ahead.stage, found.ahead.loop
@@ -345,6 +194,39 @@ def _check_prefetches(places: Places, directive: str) -> None:
         own = places.plans.get(found.source)
         if own is not None and (own.inlined or places.storage(found.source) is not None):
             raise ScheduleError(f"{at}: it is not in the memory of the program")
+
+
+def _check_layouts(places: Places, directive: str) -> None:
+    """Each axis has a place in memory, and what others expect in C order lies so."""
+    for stage, plan in places.plans.items():
+        if plan.layout is None:
+            continue
+        at = f"layout({stage.name})"
+        if stage in places.outputs:
+            raise ScheduleError(f"{at}: it is an output, which is stored in C order")
+        for axis in stage.axes:
+            steps = [part.step for part in plan.layout if part.axis is axis]
+            if not steps or steps[-1] != 1 or any(a % b or a == b for a, b in pairwise(steps)):
+                raise ScheduleError(
+                    f"{at}: of {axis.name} there have to be parts, down to steps of 1, each in"
+                    f" smaller ones that divide those before"
+                )
+        if any(part.axis not in stage.axes for part in plan.layout):
+            raise ScheduleError(f"{at}: there is a part of an axis that it has not")
+        last = [part.axis for part in plan.layout].index(stage.axes[-1]) if stage.axes else 0
+        if stage.sort and last < len(plan.layout) - 1:
+            raise ScheduleError(f"{at}: its rows are sorted as a whole, side by side in memory")
+        divided = {part.axis for part in plan.layout if part.step > 1}
+        for axis in stage.axes[: _indexed_by_data(places, stage)]:
+            if axis in divided:
+                raise ScheduleError(f"{at}: data decides where along {axis.name} it is used")
+
+
+def _indexed_by_data(places: Places, stage: Stage) -> int:
+    """Along how many of the first axes of a stage data decides where it is read or written."""
+    loads = [load for reader in places.stages.stages for load in reader.reads()]
+    read = [len(load.data) for load in loads if load.source is stage]
+    return max([0, *read, len(stage.scatter.targets) if stage.scatter else 0])
 
 
 def _check_rings(places: Places, directive: str) -> None:
@@ -400,15 +282,7 @@ def _time(places: Places, attached: Stage) -> tuple[int, int]:
 
 
 CHECKS: dict[str, Check] = {
-    "axes": _check_axes,
-    "parts": _check_parts,
-    "summation": _check_summation,
-    "shifts": _check_shifts,
-    "parallel": _check_parallel,
-    "vectors": _check_vectors,
-    "unrolled": _check_unrolled,
-    "scans": _check_scans,
-    "sorts": _check_sorts,
+    **LOOP_CHECKS,
     "inlined": _check_inlined,
     "hosts": _check_hosts,
     "scatters": _check_scatters,
@@ -416,6 +290,7 @@ CHECKS: dict[str, Check] = {
     "rounds": _check_rounds,
     "alignment": _check_alignment,
     "storage": _check_storage,
+    "layouts": _check_layouts,
     "rings": _check_rings,
     "prefetches": _check_prefetches,
     "streams": _check_streams,

@@ -91,7 +91,8 @@ def _loop_text(places: Places, stage: Stage, at: int) -> str:
     extent = f" < {loop.axis.extent}" if outermost and not plan.compute_at else ""
     reduced = " reduced" if loop.axis in stage.reduce_axes else ""
     kind = "" if loop.kind is LoopKind.SERIAL else f" {loop.kind.value}"
-    return f"for {loop_name(loop)}{extent}{reduced}{kind}"
+    fused = " fused" if loop.fused else ""
+    return f"for {loop_name(loop)}{extent}{reduced}{fused}{kind}"
 
 
 def _element_text(places: Places, stage: Stage) -> str:

@@ -22,12 +22,16 @@ class Loop:
     """A loop over an axis in steps of `step` elements; the last step may be shorter.
 
     shifted: whether the last step begins earlier instead, and computes elements a second time.
+    padded: whether it is as long as the others, and computes elements that nobody asks for.
+    fused: whether this loop and the next one inside it are one loop over the steps of both.
     """
 
     axis: Axis
     step: int = 1
     kind: LoopKind = LoopKind.SERIAL
     shifted: bool = False
+    padded: bool = False
+    fused: bool = False
 
     def __hash__(self) -> int:
         return hash((self.axis, self.step))  # seldom is there a second one
@@ -77,7 +81,9 @@ class StagePlan:
     """loops: outermost first. compute_at: None for the root, a kernel of its own. store_at: where
     its memory is, around where it is computed; None for the same place. streamed: whether rows of
     it are stored past the caches. ring: an axis along which only so many positions are kept.
-    prefetch: what is asked for ahead of its use."""
+    prefetch: what is asked for ahead of its use. layout: parts of the axes in the order in which
+    they lie in memory, the outermost first, as loops would go through them; None for the axes in
+    their order."""
 
     loops: tuple[Loop, ...]
     inlined: bool = False
@@ -86,6 +92,7 @@ class StagePlan:
     streamed: bool = False
     ring: tuple[Axis, int] | None = None
     prefetch: Prefetch | None = None
+    layout: tuple[Loop, ...] | None = None
 
 
 class Places:

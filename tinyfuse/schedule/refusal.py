@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice, permutations
+from itertools import islice, pairwise, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinyfuse.errors import ScheduleError
@@ -131,6 +131,18 @@ def _orders(schedule: Schedule, stage: Stage) -> Iterator[Choice]:
         yield Choice(text, None, partial(schedule.reorder, stage, *order))
 
 
+def _pairs(schedule: Schedule, stage: Stage) -> Iterator[Choice]:
+    for outer, inner in pairwise(schedule[stage].loops):
+        text = f"fuse({stage.name}, {loop_name(outer)}, {loop_name(inner)})"
+        yield Choice(text, Site(stage, outer), partial(schedule.fuse, stage, outer, inner))
+
+
+def _copies(schedule: Schedule, stage: Stage) -> Iterator[Choice]:
+    for source in dict.fromkeys(load.source for load in schedule.places.loads(stage)):
+        text = f"cache_read({stage.name}, {source.name})"
+        yield Choice(text, None, partial(schedule.cache_read, stage, source))
+
+
 def _loops_for(directive: str) -> Callable[[Schedule, Stage], Iterator[Choice]]:
     def choices(schedule: Schedule, stage: Stage) -> Iterator[Choice]:
         for loop in schedule[stage].loops:
@@ -144,5 +156,10 @@ CHOICES: dict[str, Callable[[Schedule, Stage], Iterator[Choice]]] = {
     **dict.fromkeys(("inline", "store", "compute_at", "compute_with"), _places),
     "store_at": _storages,
     "reorder": _orders,
-    **{name: _loops_for(name) for name in ("parallel", "vectorize", "unroll", "serial")},
+    **{
+        name: _loops_for(name)
+        for name in ("parallel", "vectorize", "unroll", "serial", "pad", "cache_write")
+    },
+    "fuse": _pairs,
+    "cache_read": _copies,
 }

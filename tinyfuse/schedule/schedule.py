@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.records import replace
+from tinyfuse.schedule.copying import with_local, with_padding, with_read_copied
+from tinyfuse.schedule.edits import alignment, placed, root_plan, with_loop
 from tinyfuse.schedule.legality import check
 from tinyfuse.schedule.loop_nest import loop_nest_text
 from tinyfuse.schedule.places import Loop, Place, Places, Prefetch, Site, StagePlan
+from tinyfuse.schedule.reading import read_schedule
 from tinyfuse.schedule.refusal import refused
-from tinyfuse.schedule.text import loop_name, read_plans, schedule_text
+from tinyfuse.schedule.text import loop_name, schedule_text
+from tinyfuse.stage.copies import current, original
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
-
-AnyPlace = TypeVar("AnyPlace", bound="Site | Place | None")
 
 # A loop over which index tests change more often than this is not cut: its tests run.
 MAX_PIECES = 8
@@ -51,12 +54,13 @@ class Schedule:
     ):
         """Raises ScheduleError where the plans, which the directive led to, are not legal."""
         self.stages = stages
-        self._plans = plans if plans is not None else {s: _root_plan(s) for s in stages.stages}
+        known = {s: root_plan(s) for s in stages.stages} if plans is None else plans
+        missing = [stage.name for stage in stages.stages if stage not in known]
+        if missing:
+            raise ScheduleError(f"{directive}: there is no plan for {', '.join(missing)}")
+        self._plans = {stage: known[stage] for stage in stages.stages}
         self._places = Places(stages, self._plans)
         if plans is not None:
-            missing = [stage.name for stage in stages.stages if stage not in plans]
-            if missing:
-                raise ScheduleError(f"{directive}: there is no plan for {', '.join(missing)}")
             check(self._places, directive)
 
     def __getitem__(self, stage: Stage) -> StagePlan:
@@ -92,7 +96,7 @@ class Schedule:
         extents.
         """
         text = Path(path).read_text(encoding="utf-8", errors="replace")
-        return cls(stages, read_plans(text, stages, os.fspath(path)), f"load({os.fspath(path)})")
+        return cls(*read_schedule(text, stages, os.fspath(path)), f"load({os.fspath(path)})")
 
     def print_loop_nest(self) -> None:
         """Print which loops run inside which, and what they compute, as pseudo code."""
@@ -102,12 +106,12 @@ class Schedule:
 
     def inline(self, stage: Stage) -> Schedule:
         """Compute the stage's expression wherever it is read, and never store it."""
-        plan = _placed(self._plan(stage), inlined=True)
+        plan = placed(self._plan(stage), inlined=True)
         return self._with(stage, plan, "inline")
 
     def store(self, stage: Stage) -> Schedule:
         """Compute the stage at the root, in a kernel of its own: the opposite of `inline`."""
-        plan = _placed(self._plan(stage))
+        plan = placed(self._plan(stage))
         return self._with(stage, plan, "store")
 
     def compute_at(
@@ -126,7 +130,7 @@ class Schedule:
         """
         kept = None if store_at is None else self._site(*store_at)
         site = self._site(consumer, loop)
-        plan = _placed(self._plan(stage), compute_at=site, store_at=kept)
+        plan = placed(self._plan(stage), compute_at=site, store_at=kept)
         return self._with(stage, plan, "compute_at")
 
     def compute_with(self, stage: Stage, leader: Stage, loop: Axis | Loop | None) -> Schedule:
@@ -136,10 +140,11 @@ class Schedule:
         its axes goes along with the leader's axis at the same place, or else with the first one of
         the same extent that is free.
         """
+        stage, leader = self.current(stage), self.current(leader)
         known = None if loop is None else self.find(leader, loop)
         around = self[leader].loops[: self[leader].loops.index(known) + 1] if known else ()
-        aligned = _alignment(stage, leader, [each.axis for each in around])
-        plan = _placed(self._plan(stage), compute_at=Site(leader, known, aligned))
+        aligned = alignment(stage, leader, [each.axis for each in around])
+        plan = placed(self._plan(stage), compute_at=Site(leader, known, aligned))
         return self._with(stage, plan, "compute_with")
 
     def store_at(
@@ -166,26 +171,40 @@ class Schedule:
         return self._with(stage, plan, "fold")
 
     def split(
-        self, stage: Stage, loop: Axis | Loop, factor: int, tail: Literal["peel", "shift"] = "peel"
+        self,
+        stage: Stage,
+        loop: Axis | Loop,
+        factor: int,
+        tail: Literal["peel", "shift", "pad"] = "peel",
     ) -> Schedule:
         """Put a loop that advances `factor` elements at a time around the loop given.
 
         tail: what becomes of the last step where the factor does not divide the extent. "peel": it
         is shorter. "shift": it begins earlier, so that all steps are of one size, and computes some
-        elements a second time.
+        elements a second time. "pad": it is of one size too, as there are elements past the end
+        that nobody asks for; the axis of the stage is then another, longer one. Of what is
+        computed inside another stage, "pad" makes any part that is needed as long.
         """
-        inner, factor = self.find(stage, loop), operator.index(factor)
+        stage, inner, factor = self.current(stage), self.find(stage, loop), operator.index(factor)
         attempt = f"split({stage.name}, {inner.axis.name}, {factor})"
         if factor < 1 or factor % inner.step:
             reason = f"the factor must be a positive multiple of {inner.step}"
             raise refused(self, "split", stage, f"{attempt}: {reason}")
         if any(known.same(Loop(inner.axis, factor)) for known in self[stage].loops):
             raise refused(self, "split", stage, f"{attempt}: there is such a loop already")
-        if tail not in ("peel", "shift"):
-            raise refused(self, "split", stage, f"{attempt}: a tail is peeled or shifted")
+        if tail not in ("peel", "shift", "pad"):
+            raise refused(self, "split", stage, f"{attempt}: a tail is peeled, shifted or padded")
         loops, outer = self[stage].loops, Loop(inner.axis, factor, shifted=tail == "shift")
         place = loops.index(inner)
-        return self._with_loops(stage, (*loops[:place], outer, *loops[place:]), "split")
+        split = self._with_loops(stage, (*loops[:place], outer, *loops[place:]), "split")
+        return split.pad(stage, outer) if tail == "pad" else split
+
+    def pad(self, stage: Stage, loop: Axis | Loop) -> Schedule:
+        """Make the last step of a loop as long as the others: `split(tail="pad")` of a loop that
+        is there."""
+        stage, known = self.current(stage), self.find(stage, loop)
+        make = partial(with_padding, self._places, stage, known)
+        return self._changed(make, "pad", stage, f"{stage.name}, {loop_name(known)}")
 
     def tile(
         self, stage: Stage, rows: Axis | Loop, columns: Axis | Loop, height: int, width: int
@@ -207,6 +226,18 @@ class Schedule:
         for place, loop in zip(places, chosen, strict=True):
             loops[place] = loop
         return self._with_loops(stage, tuple(loops), "reorder")
+
+    def fuse(self, stage: Stage, outer: Axis | Loop, inner: Axis | Loop) -> Schedule:
+        """Make one loop of two, of which one is right inside the other: over the steps of both.
+
+        Threads then share the steps of both, where the outer one is marked parallel.
+        """
+        first, second = self.find(stage, outer), self.find(stage, inner)
+        loops = self[stage].loops
+        if loops.index(second) != loops.index(first) + 1:
+            attempt = f"fuse({self.current(stage).name}, {loop_name(first)}, {loop_name(second)})"
+            raise refused(self, "fuse", stage, f"{attempt}: one is not right inside the other")
+        return self._edited(stage, first, replace(first, fused=True), "fuse")
 
     def parallel(self, stage: Stage, loop: Axis | Loop) -> Schedule:
         """Let threads share the steps of the outermost loop."""
@@ -245,11 +276,64 @@ class Schedule:
         loops, around this one: what is asked for will be read `distance` of its steps later.
         """
         found = Prefetch(
-            source, self.find(stage, loop), self._site(*ahead), operator.index(distance)
+            self.current(source),
+            self.find(stage, loop),
+            self._site(*ahead),
+            operator.index(distance),
         )
         return self._with(stage, replace(self._plan(stage), prefetch=found), "prefetch")
 
+    def cache_read(
+        self,
+        stage: Stage,
+        source: Stage,
+        loop: Axis | Loop | None = None,
+        along: Axis | None = None,
+    ) -> Schedule:
+        """Let a stage read a copy of a source.
+
+        The copy is a stage of its own, `y_copy` of `y`: all of the source, at the root, or with a
+        loop of the stage what each step of that reads. along: an axis of the stage; what it reads
+        at indices that do not depend on that is no copy.
+        """
+        stage, source = self.current(stage), self.current(source)
+        at = None if loop is None else self.find(stage, loop)
+        make = partial(with_read_copied, self._places, stage, source, at, along)
+        return self._changed(make, "cache_read", stage, f"{stage.name}, {source.name}")
+
+    def cache_write(self, stage: Stage, loop: Axis | Loop | None = None) -> Schedule:
+        """Compute in a local buffer what a step of a loop computes of a stage, then write it.
+
+        What is computed is a stage of its own, `out_local` of `out`, inside that loop, with the
+        loops inside it. The stage itself, a copy, keeps those over its own axes. A reduction
+        accumulates there, so the loop has to be around all of it. Without a loop it is all computed
+        before all of it is written.
+        """
+        stage = self.current(stage)
+        at = None if loop is None else self.find(stage, loop)
+        return self._changed(
+            partial(with_local, self._places, stage, at), "cache_write", stage, stage.name
+        )
+
+    def layout(self, stage: Stage, *order: Axis | Loop) -> Schedule:
+        """Store a stage with its axes in another order in memory, the outermost first.
+
+        order: every axis; or instead of one several parts of it, as `Loop(j, 16)` and `j` are.
+        """
+        parts = tuple([Loop(part) if isinstance(part, Axis) else part for part in order])
+        return self._with(stage, replace(self[stage], layout=parts), "layout")
+
     # --- questions --------------------------------------------------------------------------------
+
+    @property
+    def program(self) -> Stages:
+        """The stages of the program, without those that the schedule has added."""
+        return original(self.stages)
+
+    def current(self, stage: Stage) -> Stage:
+        """What a stage, of the program or of a schedule before this one, has become: itself, or
+        one that reads a copy, or is one."""
+        return current(stage, self.stages)
 
     def stage(self, name: str) -> Stage:
         """The stage of this name. Raises ScheduleError, which lists the names."""
@@ -278,17 +362,34 @@ class Schedule:
 
     def readers(self, stage: Stage) -> tuple[Stage, ...]:
         """The stored stages that read a stage, directly or through inlined ones."""
-        return tuple(self._places.readers[stage])
+        return tuple(self._places.readers[self.current(stage)])
 
     def _site(self, stage: Stage, loop: Axis | Loop | None) -> Site:
+        stage = self.current(stage)
         self._plan(stage)
         return Site(stage, None if loop is None else self.find(stage, loop))
 
     def _plan(self, stage: Stage) -> StagePlan:
+        stage = self.current(stage)
         if stage not in self._plans:
             known = ", ".join(known.name for known in self._plans)
             raise ScheduleError(f"{stage!r} is no stage of this schedule; its stages: {known}")
         return self._plans[stage]
+
+    def _changed(
+        self,
+        make: Callable[[], tuple[Stages, Mapping[Stage, StagePlan]]],
+        directive: str,
+        stage: Stage,
+        arguments: str,
+    ) -> Schedule:
+        """The schedule of another program, which a directive on a stage makes of this one."""
+        attempt = f"{directive}({arguments})"
+        try:
+            return Schedule(*make(), attempt)
+        except ScheduleError as error:
+            message = str(error) if str(error).startswith(directive) else f"{attempt}: {error}"
+            raise refused(self, directive, stage, message) from None
 
     # --- edits ------------------------------------------------------------------------------------
 
@@ -300,23 +401,19 @@ class Schedule:
 
     def _mark(self, stage: Stage, target: Axis | Loop, kind: LoopKind) -> Schedule:
         loop = self.find(stage, target)
-        marked = replace(loop, kind=kind)
-        loops = tuple(marked if known is loop else known for known in self[stage].loops)
-        plans = {stage: replace(self[stage], loops=loops)}
-        for other, plan in self._plans.items():
-            base = plans.get(other, plan)
-            plans[other] = replace(
-                base,
-                compute_at=_moved(base.compute_at, stage, loop, marked),
-                store_at=_moved(base.store_at, stage, loop, marked),
-                prefetch=_marked(base.prefetch, other is stage, stage, loop, marked),
-            )
-        return self._with_plans(plans, stage, MARKS[kind])
+        return self._edited(stage, loop, replace(loop, kind=kind), MARKS[kind])
+
+    def _edited(self, stage: Stage, loop: Loop, edited: Loop, directive: str) -> Schedule:
+        """With another loop in place of one, also where it says where something happens."""
+        stage = self.current(stage)
+        return self._with_plans(with_loop(self._plans, stage, loop, edited), stage, directive)
 
     def _with_plans(
         self, plans: Mapping[Stage, StagePlan], stage: Stage, directive: str
     ) -> Schedule:
         """With other plans, which a directive on a stage says."""
+        stage = self.current(stage)
+        plans = {self.current(each): plan for each, plan in plans.items()}
         try:
             return Schedule(self.stages, {**self._plans, **plans}, f"{directive}({stage.name})")
         except ScheduleError as error:
@@ -330,57 +427,3 @@ MARKS = {
     LoopKind.VECTOR: "vectorize",
     LoopKind.UNROLL: "unroll",
 }
-
-
-def _root_plan(stage: Stage) -> StagePlan:
-    return StagePlan(tuple(Loop(axis) for axis in (*stage.axes, *stage.reduce_axes)))
-
-
-def _placed(
-    plan: StagePlan,
-    inlined: bool = False,
-    compute_at: Site | None = None,
-    store_at: Site | None = None,
-) -> StagePlan:
-    """The plan of a stage that is computed elsewhere: what was said of the old place is gone."""
-    moved = replace(plan, inlined=inlined, compute_at=compute_at, store_at=store_at)
-    return replace(moved, ring=None, prefetch=None)
-
-
-def _moved(place: AnyPlace, stage: Stage, loop: Loop, marked: Loop) -> AnyPlace:
-    """A place, where its loop has become another one."""
-    if isinstance(place, Site) and place.stage is stage and place.loop == loop:
-        return replace(place, loop=marked)
-    return place
-
-
-def _marked(
-    prefetch: Prefetch | None, own: bool, stage: Stage, loop: Loop, marked: Loop
-) -> Prefetch | None:
-    """A prefetch, where a loop of a stage is another one now; own: whether it is that stage's."""
-    if prefetch is None:
-        return None
-    at = marked if own and prefetch.at == loop else prefetch.at
-    return replace(prefetch, at=at, ahead=_moved(prefetch.ahead, stage, loop, marked))
-
-
-def _alignment(
-    stage: Stage, leader: Stage, around: Sequence[Axis]
-) -> tuple[tuple[Axis, Axis], ...]:
-    """The pairs of axes of a stage and its leader that run together, of the leader's loops."""
-    free = list(stage.axes)
-    pairs = []
-    for axis in dict.fromkeys(around):
-        place = leader.axes.index(axis) if axis in leader.axes else len(stage.axes)
-        at_same_place = stage.axes[place : place + 1]
-        found = next(
-            (a for a in (*at_same_place, *free) if a in free and a.extent == axis.extent), None
-        )
-        if found is None:
-            raise ScheduleError(
-                f"compute_with({stage.name}, {leader.name}): no axis of {stage.name} goes along"
-                f" with {axis.name} < {axis.extent}"
-            )
-        free.remove(found)
-        pairs.append((found, axis))
-    return tuple(pairs)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tinyfuse.errors import ScheduleError
-from tinyfuse.records import dataclass
+from tinyfuse.records import dataclass, field
 from tinyfuse.stage.expr import Expr, Load, loads
 from tinyfuse.stage.index import Axis, IndexLike, affine
 
 if TYPE_CHECKING:
     from tinyfuse.source import Source
+    from tinyfuse.stage.copies import Change, Origin
 
 
 class Order(Enum):
@@ -131,10 +132,13 @@ class Stage:
 class Stages:
     """A program: stages in an order where producers stand before consumers.
 
-    outputs: for each output of the graph, the stage that holds it.
+    outputs: for each output of the graph, the stage that holds it. origin: the program that this
+    one was made of, where it has copies for a schedule. derived: those that were made of this one.
     """
 
     name: str
     inputs: tuple[Stage, ...]
     stages: tuple[Stage, ...]  # all but the inputs
     outputs: tuple[Stage, ...]
+    origin: Origin | None = None
+    derived: dict[Change, Stages] = field(default_factory=dict)

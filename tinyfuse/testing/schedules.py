@@ -43,7 +43,7 @@ def _split(choices: Choices, schedule: Schedule) -> Schedule:
     stage = _stage(choices, schedule)
     loop = _loop(choices, schedule, stage)
     factor = loop.step * (1 + choices.below(max(2, min(loop.axis.extent, 70))))
-    return schedule.split(stage, loop, factor, choices.choose(("peel", "peel", "shift")))
+    return schedule.split(stage, loop, factor, choices.choose(("peel", "peel", "shift", "pad")))
 
 
 def _tile(choices: Choices, schedule: Schedule) -> Schedule:
@@ -145,6 +145,43 @@ def _prefetch(choices: Choices, schedule: Schedule) -> Schedule:
     return schedule.prefetch(stage, choices.choose(read), loop, (host, ahead))
 
 
+def _cache_read(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    read = [load.source for load in schedule.places.loads(stage)]
+    if not read:
+        raise ScheduleError(f"{stage.name} reads nothing")
+    along = choices.choose((None, None, *stage.axes))
+    _, loop = _place(choices, schedule, stage)
+    return schedule.cache_read(stage, choices.choose(read), loop, along)
+
+
+def _cache_write(choices: Choices, schedule: Schedule) -> Schedule:
+    return schedule.cache_write(*_place(choices, schedule, _stage(choices, schedule)))
+
+
+def _layout(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    parts = [Loop(axis) for axis in choices.shuffled(stage.axes)]
+    if parts and choices.below(2):
+        blocks = Loop(choices.choose(parts).axis, 1 << choices.below(4))
+        parts.insert(choices.below(len(parts)), blocks)
+    return schedule.layout(stage, *parts)
+
+
+def _pad(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    return schedule.pad(stage, _loop(choices, schedule, stage))
+
+
+def _fuse(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    loops = schedule[stage].loops
+    if len(loops) < 2:
+        raise ScheduleError(f"{stage.name} has no two loops")
+    place = choices.below(len(loops) - 1)
+    return schedule.fuse(stage, loops[place], loops[place + 1])
+
+
 def _place(choices: Choices, schedule: Schedule, stage: Stage) -> tuple[Stage, Loop | None]:
     return stage, choices.choose((None, *schedule[stage].loops))
 
@@ -152,5 +189,6 @@ def _place(choices: Choices, schedule: Schedule, stage: Stage) -> tuple[Stage, L
 DIRECTIVES: tuple[Callable[[Choices, Schedule], Schedule], ...] = (
     _split, _split, _tile, _reorder, _parallel, _vectorize, _unroll, _inline, _store,
     _compute_at, _compute_at, _compute_at, _compute_further_in, _compute_with, _store_at, _store_at,
-    _stream_store, _fold, _fold, _prefetch,
+    _stream_store, _fold, _fold, _prefetch, _cache_read, _cache_read, _cache_write, _layout,
+    _layout, _pad, _fuse,
 )  # fmt: skip
