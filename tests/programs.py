@@ -94,6 +94,10 @@ def outer_difference(x, y):
     return np.abs(x[:, None] - y)
 
 
+def distances(points, centres):
+    return np.sqrt(((points[:, None] - centres) ** 2).sum(axis=-1))
+
+
 def running_pairs(x):
     return (x[1:] + x[:-1])[::2], np.stack([x, x[::-1]]).T
 
@@ -167,6 +171,7 @@ PROGRAMS: dict[str, Example] = {
         Example(checksum, (("uint32", (40,)),)),
         Example(scaled_sum, (("float32", (100,)), ("float32", (100,)), 0.5, -2.0)),
         Example(outer_difference, (("float64", (6,)), ("float64", (9,)))),
+        Example(distances, (("float32", (21, 20)), ("float32", (40, 20)))),
         Example(running_pairs, (("int16", (11,)),)),
         Example(cosine, (("float64", (100,)), ("float64", (100,)))),
         Example(large_sums, (("float32", (300, 2100)),)),

@@ -106,7 +106,7 @@ def test_figures_are_those_of_the_program(name: str):
     )
     for totals, program in ((report.fused, lowered), (report.unfused, lowered.unfused())):
         costs = program.cost.values()
-        assert totals.kernels == len(program.kernels)
+        assert totals.kernels == len(program.loops.kernels)
         assert totals.scratch_bytes == program.scratch_bytes
         assert totals.flops == sum(cost.flops for cost in costs)
         assert totals.nbytes == sum(cost.bytes_read + cost.bytes_written for cost in costs)

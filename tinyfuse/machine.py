@@ -44,6 +44,11 @@ class Machine:
     flags: tuple[str, ...] = ("-march=native",)
     constants: Constants = Constants()
 
+    @property
+    def vector_registers(self) -> int:
+        """How many vectors one core holds."""
+        return 32 if self.vector_bytes == 64 else 16
+
 
 REFERENCE = Machine("reference", 64, 48 * KIB, MIB, 32 * MIB, 2, ("-march=x86-64-v4",))
 # The same core, with vectors half as wide.

@@ -10,10 +10,11 @@ class Decision:
     """What became of a stage. consumers: the stages that read it.
 
     action: "inline", "store", "compute_at" (inside a stage that reads it) or "compute_with" (inside
-    one of the same outer loops). recompute: how often each element is computed. The rest is known
-    once there are kernels: the operations of the stage; the bytes that are neither written nor read
-    because of the decision; how many arrays, rows and values its kernel holds; and what it would
-    take in a kernel of its own, by the cost model.
+    one of the same outer loops); of a stage that is added to the program "cache_read" (a copy of
+    what others read) or "cache_write" (what is computed before it is written). recompute: how often
+    each element is computed. The rest is known once there are kernels: the operations of the stage;
+    the bytes that are neither written nor read because of the decision; how many arrays, rows and
+    values its kernel holds; and what it would take in a kernel of its own, by the cost model.
     """
 
     producer: str

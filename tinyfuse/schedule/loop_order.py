@@ -200,8 +200,8 @@ def _by_tiles(
 
 def _across(stage: Stage, column: Axis, inlined: Container[Stage]) -> Axis | None:
     """The axis of a stage along which rows of what it reads lie that it goes through across."""
-    for load in _reads_through(stage, inlined):
-        place = _place(load)
+    for load in reads_through(stage, inlined):
+        place = place_of(load)
         if abs(_stride(place, column)) >= LINE:
             row = next((axis for axis in stage.axes if abs(_stride(place, axis)) == 1), None)
             if row is not None:
@@ -209,7 +209,7 @@ def _across(stage: Stage, column: Axis, inlined: Container[Stage]) -> Axis | Non
     return None
 
 
-def _reads_through(stage: Stage, inlined: Container[Stage]) -> Iterator[Load]:
+def reads_through(stage: Stage, inlined: Container[Stage]) -> Iterator[Load]:
     """What a stage reads from memory, itself or through what is inlined into it."""
     pending = [*stage.reads()]
     seen: set[tuple[Stage, tuple[Affine, ...]]] = set()
@@ -232,13 +232,13 @@ def axis_order(stage: Stage) -> tuple[Axis, ...]:
     """Free axes, then reduced ones; but the last free axis innermost where that suits the reads."""
     if not stage.reduce_axes or not stage.axes or stage.axes[-1].extent == 1:
         return (*stage.axes, *stage.reduce_axes)
-    places = [_place(load) for load in stage.reads()]
+    places = [place_of(load) for load in stage.reads()]
     if _stride_cost(places, stage.axes[-1]) > _stride_cost(places, stage.reduce_axes[-1]):
         return (*stage.axes, *stage.reduce_axes)
     return (*stage.axes[:-1], *stage.reduce_axes, stage.axes[-1])
 
 
-def _place(load: Load) -> Affine:
+def place_of(load: Load) -> Affine:
     """Where in the memory of its source a load reads, in elements."""
     return flat_index(load.indices, load.source.shape[len(load.data) :])
 

@@ -11,9 +11,10 @@ from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.groups import Group, Grouping, Read
-from tinyfuse.schedule.legality import WHOLE_ROWS
+from tinyfuse.schedule.loop_legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
 from tinyfuse.schedule.prefetching import prefetch_rows
+from tinyfuse.schedule.register_tiles import tile_reductions
 from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.schedule.stencils import Chain, Stencils
@@ -55,10 +56,11 @@ def default_schedule(
     if fuse:
         planner.group(stages, decisions)
     schedule = Schedule(stages, plans(stages, planner.inlined, planner.seats, machine))
+    found = tuple([decisions[stage] for stage in stages.stages])
     if fuse:
+        schedule, found = tile_reductions(schedule, found, machine)
         schedule = prefetch_rows(schedule, machine)
-    schedule = stream_large_results(schedule, machine)
-    return schedule, tuple(decisions[stage] for stage in stages.stages)
+    return stream_large_results(schedule, machine), found
 
 
 Indices = tuple[Affine, ...]
