@@ -170,11 +170,26 @@ class _Lowering(RowLowering):
 
     # --- one stage --------------------------------------------------------------------------------
 
-    def _produce(self, stage: Stage, region: Ranges) -> list[Statement]:
-        """Statements that compute a region of a stage into its storage."""
+    def _produce(
+        self, stage: Stage, region: Ranges, around: Mapping[Stage, Ranges] = {}
+    ) -> list[Statement]:
+        """Statements that compute a region of a stage into its storage; of one that is reduced in
+        loops around, what their ranges say."""
+        ranges = {**region, **self.regions.reduced(stage, around)}
+        loops, site = self.schedule[stage].loops, Site(stage, None)
+        if self.places.is_joined(stage):
+            return self._with_attached(site, ranges, lambda: self._more(stage, ranges, loops))
         self.coverage.computed(stage, region)
-        ranges = {**region, **{axis: whole(axis) for axis in stage.reduce_axes}}
-        return self._with_attached(Site(stage, None), ranges, lambda: self._own(stage, ranges))
+        return self._with_attached(site, ranges, lambda: self._own(stage, ranges))
+
+    def _more(self, stage: Stage, ranges: Ranges, loops: Sequence[Loop]) -> list[Statement]:
+        """Take more elements into what a chain has reduced so far, where that is stored."""
+        buffer = self.storage[stage].buffer
+
+        def update(point: Ranges) -> list[Statement]:
+            return self._computation(stage, point, buffer, self._position(stage, point))
+
+        return self._nest(stage, loops, ranges, update)
 
     def _own(self, stage: Stage, ranges: Ranges) -> list[Statement]:
         """The loops of a stage itself."""
@@ -201,38 +216,43 @@ class _Lowering(RowLowering):
     def _chain(self, stage: Stage, loops: Sequence[Loop], ranges: Ranges) -> list[Statement]:
         """Initialize and update in ascending order; a single element is kept in a register."""
         assert stage.init is not None
-        start = Const(stage.init)
+        start, begun = Const(stage.init), self._begun(stage, ranges)
         free = [loop for loop in loops if loop.axis not in stage.reduce_axes]
         if any(ranges[loop.axis].extent > 1 for loop in free):
-            return self._chains(stage, loops, free, ranges)
+            return [*begun, *self._start(stage, loops, ranges), *self._more(stage, ranges, loops)]
         buffer, zero = self.storage[stage].buffer, Affine()
         if buffer.scope is Scope.REGISTER:
-            return [Store(buffer, zero, start), *self._links(stage, loops, ranges, buffer)]
+            return [*begun, Store(buffer, zero, start), *self._links(stage, loops, ranges, buffer)]
         register = Buffer(self.names.fresh(f"{stage.name}_acc"), stage.dtype, 1, Scope.REGISTER)
         total = Load(register, (zero,))
         return [
+            *begun,
             Alloc(register),
             Store(register, zero, start),
             *self._links(stage, loops, ranges, register),
             Store(buffer, self._position(stage, ranges), total),
         ]
 
-    def _chains(
-        self, stage: Stage, loops: Sequence[Loop], free: Sequence[Loop], ranges: Ranges
-    ) -> list[Statement]:
-        """Those of many elements, which are kept where they are stored. free: not reduced."""
+    def _begun(self, leader: Stage, ranges: Ranges) -> list[Statement]:
+        """Where what is reduced in the leader's loops starts."""
+        statements: list[Statement] = []
+        for stage in self.places.joined(leader):
+            region = self.regions.along(stage, ranges)
+            self.coverage.computed(stage, region)
+            statements += self._start(stage, self.schedule[stage].loops, region)
+        return statements
+
+    def _start(self, stage: Stage, loops: Sequence[Loop], ranges: Ranges) -> list[Statement]:
+        """Store what a chain starts from, for each of its elements."""
         assert stage.init is not None
         buffer, start = self.storage[stage].buffer, Const(stage.init)
 
         def initialize(point: Ranges) -> list[Statement]:
             return [Store(buffer, self._position(stage, point), start)]
 
-        def update(point: Ranges) -> list[Statement]:
-            return self._computation(stage, point, buffer, self._position(stage, point))
-
+        free = [loop for loop in loops if loop.axis not in stage.reduce_axes]
         rolled = [replace(loop, kind=_rolled(loop.kind)) for loop in free]
-        first = self._nest(stage, rolled, ranges, initialize, bare=True)
-        return first + self._nest(stage, loops, ranges, update)
+        return self._nest(stage, rolled, ranges, initialize, bare=True)
 
     def _links(
         self, stage: Stage, loops: Sequence[Loop], ranges: Ranges, register: Buffer
@@ -240,7 +260,8 @@ class _Lowering(RowLowering):
         """The chain in a register; not at all where a condition says so that no loop changes."""
         condition, body = condition_before(stage)
         assert stage.body is not None
-        if condition is not None and self._waits(condition, stage, loops):
+        bound = self.places.joined(stage) or (condition and self._waits(condition, stage, loops))
+        if bound:
             condition, body = None, stage.body
 
         def update(point: Ranges) -> list[Statement]:
@@ -399,7 +420,11 @@ class _Lowering(RowLowering):
         return [Prefetch(Row(storage.buffer, storage.position(places)), read[-1].extent)]
 
     def _attached(
-        self, site: Site, kept: Mapping[Stage, Ranges], computed: Mapping[Stage, Ranges]
+        self,
+        site: Site,
+        ranges: Ranges,
+        kept: Mapping[Stage, Ranges],
+        computed: Mapping[Stage, Ranges],
     ) -> list[Statement]:
         statements = self._allocated(
             site,
@@ -411,7 +436,7 @@ class _Lowering(RowLowering):
         )
         for producer, region in computed.items():
             if _is_at(self.places.plans[producer].compute_at, site) and _elements(region):
-                statements += self._produce(producer, region)
+                statements += self._produce(producer, region, {site.stage: ranges})
         return statements
 
     def _allocated(self, site: Site, regions: Mapping[Stage, Ranges]) -> list[Statement]:

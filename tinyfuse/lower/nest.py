@@ -59,7 +59,11 @@ class NestLowering(ABC):
 
     @abstractmethod
     def _attached(
-        self, site: Site, kept: Mapping[Stage, Ranges], computed: Mapping[Stage, Ranges]
+        self,
+        site: Site,
+        ranges: Ranges,
+        kept: Mapping[Stage, Ranges],
+        computed: Mapping[Stage, Ranges],
     ) -> list[Statement]:
         """Storage for what is kept during one step of a loop, and what is computed in it."""
 
@@ -80,14 +84,14 @@ class NestLowering(ABC):
         new_only = variable and self.regions.keeps(site)
         computed = self.regions.at(site, ranges, variable) if new_only else regions
         with self.coverage.checked(site, regions):
-            return self._attached(site, regions, computed) + body()
+            return self._attached(site, ranges, regions, computed) + body()
 
     def _before(self, site: Site, ranges: Ranges, variable: Axis | None) -> list[Statement]:
         """What the first step of a loop finds computed, where each computes only what is new."""
         if variable is None or not self.regions.keeps(site):
             return []
         regions = self.regions.before(site, ranges, variable)
-        return [Block(tuple(self._attached(site, regions, regions)))] if regions else []
+        return [Block(tuple(self._attached(site, ranges, regions, regions)))] if regions else []
 
     def _nest(
         self, stage: Stage, loops: Sequence[Loop], ranges: Ranges, leaf: Leaf, bare: bool = False

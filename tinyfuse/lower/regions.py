@@ -55,9 +55,29 @@ class Regions:
                 elif self.is_kept(stage, site):
                     self._check_ring(stage, region)
                 found[stage] = region
-                reduced = {axis: whole(axis) for axis in stage.reduce_axes}
+                reduced = self.reduced(stage, {site.stage: ranges, **found})
                 self._demand(stage, {**region, **reduced}, demands)
         return dict(reversed(found.items()))
+
+    def reduced(self, stage: Stage, around: Mapping[Stage, Ranges]) -> Ranges:
+        """What a stage reduces at a time: its reduced axes, or what the ranges around leave of
+        them."""
+        site = self.places.plans[stage].compute_at
+        leader = around.get(site.stage) if site else None
+        pairs = dict(site.aligned) if site and leader else {}
+        return {
+            axis: leader[pairs[axis]] if leader and axis in pairs else whole(axis)
+            for axis in stage.reduce_axes
+        }
+
+    def along(self, stage: Stage, ranges: Ranges) -> Ranges:
+        """The region of a stage that goes along with these ranges of its leader's axes."""
+        site = self.places.plans[stage].compute_at
+        assert site is not None
+        return {
+            **{axis: whole(axis) for axis in stage.axes},
+            **{axis: ranges[other] for axis, other in site.aligned},
+        }
 
     def edges(self, site: Site, ranges: Ranges, variable: Axis) -> list[int]:
         """Where along a loop what is computed inside it meets the end of a stage, or a test on its
@@ -172,8 +192,8 @@ class Regions:
         assert site is not None
         leader = around.get(site.stage)
         if leader is not None and (site.aligned or not self._is_read_inside(stage, site)):
-            along = {axis: leader[other] for axis, other in site.aligned}
-            demands = [[along.get(axis) or whole(axis) for axis in stage.axes], *demands]
+            along = self.along(stage, leader)
+            demands = [[along[axis] for axis in stage.axes], *demands]
         if not demands:
             return None
         region = dict(_covering(stage, demands, clip))

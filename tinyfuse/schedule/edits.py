@@ -66,20 +66,29 @@ def _marked(
 
 
 def alignment(stage: Stage, leader: Stage, around: Sequence[Axis]) -> tuple[tuple[Axis, Axis], ...]:
-    """The pairs of axes of a stage and its leader that run together, of the leader's loops."""
-    free = list(stage.axes)
+    """The pairs of axes of a stage and its leader that run together: of all loops around, and of a
+    reduction in loops that reduce all that go along."""
+    reduces = any(axis in leader.reduce_axes for axis in around)
+    free = [*stage.axes, *stage.reduce_axes]
     pairs = []
-    for axis in dict.fromkeys(around):
-        place = leader.axes.index(axis) if axis in leader.axes else len(stage.axes)
-        at_same_place = stage.axes[place : place + 1]
-        found = next(
-            (a for a in (*at_same_place, *free) if a in free and a.extent == axis.extent), None
-        )
-        if found is None:
+    for axis in dict.fromkeys([*around, *leader.axes] if reduces else around):
+        found = _companion(stage, leader, axis, free)
+        if found is not None:
+            free.remove(found)
+            pairs.append((found, axis))
+        elif axis in around:
             raise ScheduleError(
                 f"compute_with({stage.name}, {leader.name}): no axis of {stage.name} goes along"
                 f" with {axis.name} < {axis.extent}"
             )
-        free.remove(found)
-        pairs.append((found, axis))
     return tuple(pairs)
+
+
+def _companion(stage: Stage, leader: Stage, axis: Axis, free: Sequence[Axis]) -> Axis | None:
+    """The axis of a stage, of those that are free, for one of its leader's."""
+    own, others = stage.axes, leader.axes
+    if axis in leader.reduce_axes:
+        own, others = stage.reduce_axes, leader.reduce_axes
+    place = others.index(axis)
+    fitting = [each for each in own if each in free and each.extent == axis.extent]
+    return next((each for each in fitting if own.index(each) == place), next(iter(fitting), None))

@@ -133,14 +133,40 @@ def _check_alignment(places: Places, directive: str) -> None:
     """Axes that go along with others are of the same extent, and each of its own."""
     for stage, site in places.seated:
         for axis, leader in site.aligned:
-            fits = axis in stage.axes and leader in site.stage.axes
-            if not fits or axis.extent != leader.extent:
+            free = axis in stage.axes and leader in site.stage.axes
+            reduced = axis in stage.reduce_axes and leader in site.stage.reduce_axes
+            if not (free or reduced) or axis.extent != leader.extent:
                 raise ScheduleError(
                     f"{directive}: {axis.name} of {stage.name} cannot go along with {leader.name}"
                     f" of {site.stage.name}"
                 )
         if len({leader for _, leader in site.aligned}) < len(site.aligned):
             raise ScheduleError(f"{directive}: two axes of {stage.name} would go along with one")
+
+
+def _check_joined(places: Places, directive: str) -> None:
+    """A reduction in the loop of another one takes each element once, in order, from its start to
+    its end."""
+    for stage, site in places.seated:
+        if not places.is_joined(stage):
+            continue
+        leader, aligned = site.stage, dict(site.aligned)
+        at = f"{directive}: {stage.name} is reduced in the loops of {leader.name}"
+        if stage.order is not Order.SERIAL or stage.scatter:
+            raise ScheduleError(f"{at}, but not in its order")
+        if leader.order is not Order.SERIAL or places.is_joined(leader):
+            raise ScheduleError(f"{at}, which starts elsewhere")
+        if tuple([aligned.get(axis) for axis in stage.reduce_axes]) != leader.reduce_axes:
+            raise ScheduleError(f"{at}, which takes its elements in another order")
+        start = places.accumulation(leader)
+        reducing = places.plans[leader].loops[places.depth(start) : places.depth(site)]
+        if any(loop.axis not in aligned.values() for loop in reducing):
+            raise ScheduleError(f"{at}, which would take each of its elements several times")
+        kept = places.storage(stage)
+        if kept is not None and (kept.stage is leader and places.depth(kept) > places.depth(start)):
+            raise ScheduleError(f"{at}, and would be kept for a step of these at a time")
+        if any(places.within(reader, start) for reader in places.readers[stage]):
+            raise ScheduleError(f"{at}, where it is read before its end")
 
 
 # --- the order in which stages are computed, and how long they are kept ---------------------------
@@ -289,6 +315,7 @@ CHECKS: dict[str, Check] = {
     "inner threads": _check_inner_threads,
     "rounds": _check_rounds,
     "alignment": _check_alignment,
+    "joined reductions": _check_joined,
     "storage": _check_storage,
     "layouts": _check_layouts,
     "rings": _check_rings,

@@ -223,6 +223,18 @@ def reads_through(stage: Stage, inlined: Container[Stage]) -> Iterator[Load]:
             pending += [_moved(inner, values) for inner in load.source.reads()]
 
 
+def with_inlined(stage: Stage, inlined: Container[Stage]) -> list[Stage]:
+    """A stage, and what is inlined into it."""
+    found = {stage: None}
+    pending = [stage]
+    while pending:
+        for load in pending.pop().reads():
+            if load.source in inlined and load.source not in found:
+                found[load.source] = None
+                pending.append(load.source)
+    return list(found)
+
+
 def _moved(load: Load, values: Mapping[Axis, Affine]) -> Load:
     indices = tuple([index.substitute(values) for index in load.indices])
     return Load(load.source, indices, load.data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
@@ -186,6 +187,22 @@ class Places:
                 read = {self.chain(source)[-1] for source in sources}
                 waits.setdefault(root, set()).update(read - {root})
         return waits
+
+    def is_joined(self, stage: Stage) -> bool:
+        """Whether a stage is reduced in the steps of another reduction's loop."""
+        site = self.plans[stage].compute_at
+        return site is not None and any(own in stage.reduce_axes for own, _ in site.aligned)
+
+    def joined(self, leader: Stage) -> list[Stage]:
+        """The stages that are reduced in the steps of this one's loops."""
+        return [stage for stage in self.attached.get(leader, ()) if self.is_joined(stage)]
+
+    def accumulation(self, leader: Stage) -> Site:
+        """Right around all loops of a reduction that reduce: where it starts."""
+        outside = itertools.takewhile(
+            lambda loop: loop.axis not in leader.reduce_axes, self.plans[leader].loops
+        )
+        return Site(leader, next(reversed(list(outside)), None))
 
     def loads(self, stage: Stage) -> list[Load]:
         """What a stage loads: itself, and through what is inlined into it; loads of that too."""

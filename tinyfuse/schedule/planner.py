@@ -17,6 +17,7 @@ from tinyfuse.schedule.prefetching import prefetch_rows
 from tinyfuse.schedule.register_tiles import tile_reductions
 from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
 from tinyfuse.schedule.seats import Seat
+from tinyfuse.schedule.side_by_side import sum_side_by_side
 from tinyfuse.schedule.stencils import Chain, Stencils
 from tinyfuse.schedule.streaming import stream_large_results
 from tinyfuse.stage.expr import IndexTest, Load, Op, is_of_rank, walk
@@ -59,6 +60,7 @@ def default_schedule(
     found = tuple([decisions[stage] for stage in stages.stages])
     if fuse:
         schedule, found = tile_reductions(schedule, found, machine)
+        schedule, found = sum_side_by_side(schedule, found, machine)
         schedule = prefetch_rows(schedule, machine)
     return stream_large_results(schedule, machine), found
 

@@ -18,7 +18,7 @@ from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.copying import rolled
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, place_of, reads_through
+from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, place_of, reads_through, with_inlined
 from tinyfuse.schedule.places import Loop, Places, Site
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import only_axis, point_cost
@@ -166,7 +166,7 @@ def _are_pairs(loads: Sequence[Load], stage: Stage, inlined: Container[Stage]) -
     reduced = [axes for axes in used if axes.intersection(stage.reduce_axes)]
     return all(any(axis in axes for axes in reduced) for axis in (rows, columns)) and not any(
         isinstance(node, IndexTest)
-        for each in _with_inlined(stage, inlined)
+        for each in with_inlined(stage, inlined)
         for expression in each.expressions
         for node in walk(expression)
     )
@@ -186,17 +186,6 @@ def _across(loads: Sequence[Load], columns: Axis) -> tuple[tuple[Stage, int], ..
     return tuple(found.items())
 
 
-def _with_inlined(stage: Stage, inlined: Container[Stage]) -> list[Stage]:
-    found = {stage: None}
-    pending = [stage]
-    while pending:
-        for load in pending.pop().reads():
-            if load.source in inlined and load.source not in found:
-                found[load.source] = None
-                pending.append(load.source)
-    return list(found)
-
-
 def _visits(stage: Stage) -> int:
     return math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])
 
@@ -205,7 +194,7 @@ def _height(schedule: Schedule, stage: Stage, machine: Machine, vectors: int) ->
     """Rows of a tile of so many vectors each: as many as half of the registers hold, or one where
     the text would be long."""
     inlined = {each for each, plan in schedule.places.plans.items() if plan.inlined}
-    bodies = [each.body for each in _with_inlined(stage, inlined)]
+    bodies = [each.body for each in with_inlined(stage, inlined)]
     if sum(point_cost(body) for body in bodies if body is not None) > ROW_BUDGET:
         return 1
     return max(1, machine.vector_registers // (2 * vectors))

@@ -133,18 +133,28 @@ class Schedule:
         plan = placed(self._plan(stage), compute_at=site, store_at=kept)
         return self._with(stage, plan, "compute_at")
 
-    def compute_with(self, stage: Stage, leader: Stage, loop: Axis | Loop | None) -> Schedule:
+    def compute_with(
+        self,
+        stage: Stage,
+        leader: Stage,
+        loop: Axis | Loop | None,
+        store_at: tuple[Stage, Axis | Loop | None] | None = None,
+    ) -> Schedule:
         """Compute the stage inside a loop of another one which need not read it.
 
         The leader's loops, down to this one, then go over the stage's elements as well: each of
         its axes goes along with the leader's axis at the same place, or else with the first one of
-        the same extent that is free.
+        the same extent that is free. Inside a loop that reduces, a reduction takes its next
+        elements in each step; it is kept around that loop, and read after it. store_at: as of
+        `compute_at`.
         """
+        kept = None if store_at is None else self._site(*store_at)
         stage, leader = self.current(stage), self.current(leader)
         known = None if loop is None else self.find(leader, loop)
         around = self[leader].loops[: self[leader].loops.index(known) + 1] if known else ()
         aligned = alignment(stage, leader, [each.axis for each in around])
-        plan = placed(self._plan(stage), compute_at=Site(leader, known, aligned))
+        site = Site(leader, known, aligned)
+        plan = placed(self._plan(stage), compute_at=site, store_at=kept)
         return self._with(stage, plan, "compute_with")
 
     def store_at(
