@@ -111,6 +111,12 @@ def chain(x):
     return c * b
 
 
+def several_sums(x, y):
+    away = x[:, None] - y
+    total = away.sum(axis=1)
+    return (away * away).sum(axis=1), total, (away * total[:, None]).sum(axis=1)
+
+
 ARGUMENTS: dict[Callable[..., Any], tuple[Any, ...]] = {
     rows: ((2, 66),),
     lanes: ((2, 66),),
@@ -126,6 +132,7 @@ ARGUMENTS: dict[Callable[..., Any], tuple[Any, ...]] = {
     gathered: ((6, 4), np.array([2, 0, 5])),
     product: ((4, 5), (5, 6)),
     chain: ((7, 5),),
+    several_sums: ((5,), (6,)),
 }
 
 
@@ -236,6 +243,13 @@ def prefetched(choices: Choices, schedule: Schedule) -> Schedule:
     return schedule.prefetch(stage, source, loops[-1], (stage, loops[0]))
 
 
+def joined(choices: Choices, schedule: Schedule) -> Schedule:
+    """A reduction in the loop of another one."""
+    reductions = [stage for stage in schedule.stages.stages if stage.reduce_axes]
+    stage, leader = choices.choose(reductions), choices.choose(reductions)
+    return schedule.compute_with(stage, leader, leader.reduce_axes[0])
+
+
 def folded(choices: Choices, schedule: Schedule) -> Schedule:
     """Any stage, wherever it is kept."""
     stage = choices.choose([stage for stage in schedule.stages.stages if stage.axes])
@@ -288,6 +302,7 @@ CONTROLS = {
     "streams": Control(
         [running, rows], [schedules._stream_store, schedules._split, schedules._reorder]
     ),
+    "joined reductions": Control([several_sums], [joined]),
     "order": Control([chain, blur], [schedules._compute_at, schedules._compute_further_in]),
 }
 # Those that keep promises which no result shows.

@@ -47,16 +47,17 @@ class Regions:
         demands: dict[Stage, list[list[Range]]] = {stage: [] for stage in inside}
         self._demand(site.stage, ranges, demands)
         found: dict[Stage, Ranges] = {}
+        around = {site.stage: ranges}
         for stage in reversed(inside):
-            region = self._region(stage, demands[stage], {site.stage: ranges, **found}, clip)
+            region = self._region(stage, demands[stage], around, clip)
             if region is not None:
                 if variable and self.is_kept(stage, site):
                     region = self._new_part(stage, region, needed[stage], variable)
                 elif self.is_kept(stage, site):
                     self._check_ring(stage, region)
                 found[stage] = region
-                reduced = self.reduced(stage, {site.stage: ranges, **found})
-                self._demand(stage, {**region, **reduced}, demands)
+                around[stage] = {**region, **self.reduced(stage, around)}
+                self._demand(stage, around[stage], demands)
         return dict(reversed(found.items()))
 
     def reduced(self, stage: Stage, around: Mapping[Stage, Ranges]) -> Ranges:

@@ -108,7 +108,11 @@ def _compute_further_in(choices: Choices, schedule: Schedule) -> Schedule:
 
 def _compute_with(choices: Choices, schedule: Schedule) -> Schedule:
     stage, leader = _stage(choices, schedule), _stage(choices, schedule)
-    return schedule.compute_with(stage, *_place(choices, schedule, leader))
+    site = _place(choices, schedule, leader)
+    if choices.below(2) == 0:
+        return schedule.compute_with(stage, *site)
+    further_out = choices.choose(schedule.places.chain(leader))
+    return schedule.compute_with(stage, *site, store_at=_place(choices, schedule, further_out))
 
 
 def _store_at(choices: Choices, schedule: Schedule) -> Schedule:
