@@ -68,6 +68,12 @@ def distances(x, y):
     return np.sqrt(((x[:, None] - y) ** 2).sum(axis=-1))
 
 
+@example("sums of what is computed of pairs: side by side", (1024,), (1024,), kernels=(8, 1))
+def average_of_near(x, values):
+    near = np.exp(-np.abs(x[:, None] - x))
+    return (near * values).sum(axis=-1) / near.sum(axis=-1)
+
+
 @example("several reductions of one array: one pass", (512, 1024), kernels=(4, 1))
 def statistics(x):
     return x.sum(axis=-1), x.max(axis=-1), (x * x).sum(axis=-1)
