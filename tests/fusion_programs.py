@@ -460,14 +460,7 @@ def unsharp(image, amount):
     return np.clip(image[1:-1, 1:-1] + amount * (image[1:-1, 1:-1] - blurred), 0, 1)
 
 
-@fused(
-    (1024, 1024),
-    small=[((9, 11),), ((40, 37),)],
-    kernels=2,
-    scratch=12533952,
-    traffic=7.36,
-    note="the three products of slopes are read rows around by one reader: they are stored",
-)
+@fused((1024, 1024), small=[((9, 11),), ((40, 37),)], traffic=29.43)
 def harris(image):
     dx = image[1:-1, 2:] - image[1:-1, :-2]
     dy = image[2:, 1:-1] - image[:-2, 1:-1]

@@ -83,6 +83,7 @@ Arrays = tuple[tuple[int, ...], ...]
 RINGS: dict[str, Arrays] = {
     "blur": ((150, 131),),
     "jacobi": ((150, 131),),
+    "harris": ((150, 131),),
     "horizontal_diffusion": ((70, 67, 5), (66, 63, 5)),
 }
 STRIPS: dict[str, Arrays] = {"jacobi": ((300, 131),)}

@@ -95,16 +95,26 @@ class Stencils:
             return None
         chain = Chain(last, last.outer[0], {unit.root: Halo(0, 0) for unit in group.units})
         for unit in reversed(self.grouping.units):
-            halo = self._halo(unit, chain) if self._is_free(unit) else None
-            if halo is not None and self._fits(chain, unit, halo):
-                chain.members.append(unit)
-                chain.halos[unit.root] = halo
+            if unit.root not in chain.halos:
+                chain = self._grown(chain, self.grouping.group_of[unit]) or chain
         return chain
 
+    def _grown(self, chain: Chain, group: Group) -> Chain | None:
+        """A chain with the units of one more group; None where not all of them can go there."""
+        if not all(self._is_free(unit) for unit in group.units):
+            return None
+        grown = Chain(chain.last, chain.rows, dict(chain.halos), list(chain.members))
+        for unit in reversed(group.units):
+            halo = self._halo(unit, grown)
+            if halo is None:
+                return None
+            grown.halos[unit.root] = halo
+            grown.members.append(unit)
+        return grown if self._fits(grown) else None
+
     def _is_free(self, unit: Unit) -> bool:
-        group = self.grouping.group_of[unit]
         wanted = unit.root in self.grouping.alone or unit.root in self.grouping.outputs
-        if wanted or unit in self.taken or len(group.units) > 1:
+        if wanted or unit in self.taken:
             return False
         return unit.is_elementwise and math.prod(unit.root.shape) > 0
 
@@ -126,13 +136,12 @@ class Stencils:
                 halo = there if halo is None else halo.hull(there)
         return halo
 
-    def _fits(self, chain: Chain, unit: Unit, halo: Halo) -> bool:
-        """Whether one more unit leaves the kernel small enough, and can be computed in time."""
-        units = [chain.last, *chain.members, unit]
-        if len(units) > CHAIN_STAGES or sum(u.operations for u in units) > CHAIN_OPERATIONS:
+    def _fits(self, chain: Chain) -> bool:
+        """Whether a chain leaves its kernel small enough, and can be computed in time."""
+        units = [chain.last, *chain.members]
+        if len(units) > CHAIN_STAGES or sum(unit.operations for unit in units) > CHAIN_OPERATIONS:
             return False
-        grown = Chain(chain.last, chain.rows, {**chain.halos, unit.root: halo}, units[1:])
-        return self._rings(grown) is not None or self._strip(grown) is not None
+        return self._rings(chain) is not None or self._strip(chain) is not None
 
     # --- rings and strips -------------------------------------------------------------------------
 
