@@ -248,7 +248,7 @@ def test_producers_move_in_and_readers_stay_out() -> None:
     schedule, decisions = default_schedule(stages, REFERENCE)
     assert [str(decision) for decision in decisions] == [
         "doubled -> rows: inline, rows takes each element as it is computed",
-        "rows -> out: store, it is an output",
+        "rows -> out: compute_at, both are small: one kernel computes it, then out",
         "out -> the caller: store, it is an output",
     ]
     assert "doubled: inline" in schedule_text(schedule)

@@ -66,6 +66,53 @@ def test_the_same_bits_fused_or_not_and_in_any_number_of_threads() -> None:
     Ladder(variants, loops_of=lambda case: False).climb(cases).check()
 
 
+SEPARATE = "their outer loops do not go along with each other"
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "reason"),
+    [
+        ("batch_norm", "sum_blocks", f"threads share its blocks; not with sum: {SEPARATE}"),
+        (
+            "cross_entropy_of_shares",
+            "sum_1",
+            f"it is a reduction; not with sum_2: {SEPARATE}",
+        ),
+        (
+            "softmax_of_long_rows",
+            "e",
+            "out and sum_lanes read it; not with sum_blocks: threads would share only 2 steps",
+        ),
+        (
+            "horizontal_diffusion",
+            "laplacian",
+            "out would compute it 5 times over; the rows of it that out needs at a time are too"
+            " many",
+        ),
+        (
+            "shallow_water",
+            "flux_y",
+            "new would compute it 4 times over; new reads it far from its own rows",
+        ),
+    ],
+)
+def test_the_reason_why_a_stage_is_stored_is_about_what_reads_it(
+    name: str, stage: str, reason: str
+) -> None:
+    """Not about others that it could have been computed with."""
+    program = next(program for program in PROGRAMS if program.name == name)
+    decisions = lowered(program.function, *arguments(program, program.shapes)).decisions
+    found = {decision.producer: decision for decision in decisions}
+    assert (found[stage].action, found[stage].reason) == ("store", reason)
+
+
+def test_a_small_stencil_is_said_to_stay_in_the_cache() -> None:
+    (program,) = [program for program in PROGRAMS if program.name == "harris"]
+    decisions = lowered(program.function, np.ones((200, 200), np.float32)).decisions
+    reasons = {d.producer: d.reason for d in decisions if d.action == "store"}
+    assert reasons["multiply_2"].endswith("; all of it stays in the cache as it is")
+
+
 def for_small_caches(case: Case) -> Schedule:
     """Where a few rows of a small array are what many rows of a large one are elsewhere."""
     return default_schedule(case.stages, replace(REFERENCE, l2=1 << 14))[0]

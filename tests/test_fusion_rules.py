@@ -376,6 +376,27 @@ def test_what_takes_elements_one_by_one_finds_them_computed(
     assert [loop.variable.extent for loop in loops_of(kernel)] == [10000, 31]
 
 
+def shifted_shares(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def test_exponentials_go_through_rows_that_vectors_do_not_fit_as_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Half of each row would be computed element by element."""
+
+    def loops_of_exponentials(columns: int) -> list[int]:
+        kernels = lowered(shifted_shares, ones(10000, columns)).kernels
+        (kernel,) = [each for each in kernels if each.stages[-1] == "e"]
+        return [loop.variable.extent for loop in loops_of(kernel)]
+
+    assert loops_of_exponentials(31) == [310000]
+    assert loops_of_exponentials(32) == [10000, 32]
+    monkeypatch.setattr(planner, "EXPONENTIAL", 1000)
+    assert loops_of_exponentials(31) == [10000, 31]
+
+
 def loops_of(kernel: Kernel) -> list[For]:
     return [each for each in walk_statements(kernel.body) if isinstance(each, For)]
 

@@ -16,7 +16,7 @@ from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE, Machine
 from tinyfuse.records import replace
-from tinyfuse.schedule import groups, loop_order, stencils
+from tinyfuse.schedule import groups, loop_order, small, stencils
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.text import schedule_text
 from tinyfuse.stage.build import build_stages
@@ -118,6 +118,7 @@ def planned(stages: Stages, machine: Machine, found: list[str]) -> Loops:
 def threads_share_what_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_order, "PARALLEL_ELEMENTS", 1)
     monkeypatch.setattr(groups, "PARALLEL_ELEMENTS", 1)
+    monkeypatch.setattr(small, "PARALLEL_ELEMENTS", 1)
     monkeypatch.setattr(stencils, "PLACES_PER_CORE", 1)
     monkeypatch.setattr(stencils, "RING_ROW", 1)
 

@@ -124,8 +124,9 @@ class Coverage:
     ) -> None:
         if not all(need[axis].extent for axis in stage.axes):
             return
-        boxes = [_box(stage, part, need, depth) for part in parts]
-        if not _cover([box for box in boxes if box], [need[a].extent for a in stage.axes]):
+        found = [_box(stage, part, need, depth) for part in parts]
+        boxes = [box for box in found if box is not None]
+        if not _cover(boxes, [need[axis].extent for axis in stage.axes]):
             raise ScheduleError(
                 f"{self._name(stage)}: {reader} reads more of it than is computed there"
             )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from tinyfuse.loops.ir import Let, Local
-from tinyfuse.lower.reads import inlined_body
+from tinyfuse.lower.reads import Key, inlined_body
 from tinyfuse.records import dataclass, field
 from tinyfuse.stage.expr import (
     Accumulator,
@@ -17,6 +17,7 @@ from tinyfuse.stage.expr import (
     IndexTest,
     Load,
     Op,
+    Values,
     decide,
     depends_on,
     fold,
@@ -30,21 +31,20 @@ from tinyfuse.stage.ir import Stage
 # An expression nested deeper than this is cut by naming a part of it: a line stays readable.
 MAX_DEPTH = 4
 
-Key = tuple[Stage, tuple[Affine, ...]]
-
 
 @dataclass(eq=False, slots=True)
 class _Element:
     """An element of an inlined stage, or the one that all this is for, which has no stage here.
 
-    uses: how often expressions mention it. inside: those that its own mentions, in order. value: in
-    the end.
+    uses: how often expressions mention it. inside: those that its own mentions, in order. gathers:
+    the loads of it whose place data decides. value: in the end.
     """
 
     stage: Any
     body: Expr
     uses: int = 0
     inside: list[_Element] = field(default_factory=list)
+    gathers: list[Load] = field(default_factory=list)
     value: Any = None
 
 
@@ -54,7 +54,8 @@ class Point:
 
     inlined: the stages to see through. address: turns a load of a stored stage into one of its
     buffer. fresh: an unused name like the one given. innermost: the variable of the innermost loop,
-    if any.
+    if any. made: as of `substitute_places`. gathered: the values of loads
+    whose place data decides.
     """
 
     inlined: Container[Stage]
@@ -62,6 +63,8 @@ class Point:
     fresh: Callable[[str], str]
     innermost: Axis | None
     lets: list[Let] = field(default_factory=list)
+    made: Values = field(default_factory=dict)
+    gathered: dict[Expr, Expr] = field(default_factory=dict)
 
     def value(
         self, expression: Expr, values: Mapping[Axis, Affine], accumulator: Load | None = None
@@ -79,6 +82,8 @@ class Point:
         for element in _operands_first(root):
             result = self._resolved(element.body, elements)
             element.value = self._bound(element, result) if element in free else result
+            for load in element.gathers:
+                self.gathered[load] = element.value
         return self._resolved(body, elements)
 
     def named(self, name: str, value: Expr) -> Expr:
@@ -99,12 +104,15 @@ class Point:
             reader = pending.pop()
             for node in walk(reader.body):
                 if isinstance(node, Load) and node.source in self.inlined:
-                    key = (node.source, node.indices)
+                    key = (node.source, node.indices, node.data)
                     element = known.get(key)
                     if element is None:
-                        element = known[key] = _Element(node.source, inlined_body(*key))
+                        body = inlined_body(*key, self.made)
+                        element = known[key] = _Element(node.source, body)
                         pending.append(element)
                     elements[node] = element
+                    if node.data:
+                        element.gathers.append(node)
                     reader.inside.append(element)
                 for part in node.parts:
                     if part in elements:
@@ -120,7 +128,7 @@ class Point:
             element = elements.get(node)
             return self.address(node) if element is None else element.value
 
-        return rewrite(body, leaf, fold)
+        return rewrite(body, leaf, fold, self.gathered)
 
     def _bound(self, element: _Element, value: Expr) -> Expr:
         """The value, or a local for it: the user's names stay, what is shared is computed once."""

@@ -9,11 +9,14 @@ from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.expr import (
     Accumulator,
     Expr,
+    Index,
     IndexTest,
     Load,
     Op,
+    Values,
     axes_of,
     substitute,
+    substitute_places,
     walk,
 )
 from tinyfuse.stage.index import Affine
@@ -41,19 +44,21 @@ def reads_of(schedule: Schedule, expressions: Sequence[Expr]) -> Reads:
     loads: dict[Key, tuple[Load, dict[Condition, None]]] = {}
     conditions: dict[Condition, None] = {}
     inlined: dict[Stage, None] = {}
-    seen: set[tuple[Stage, tuple[Affine, ...], Condition]] = set()
+    seen: set[tuple[Key, Condition]] = set()
+    made: Values = {}
     pending: list[tuple[Expr, Condition]] = [(expression, ()) for expression in expressions]
     while pending:
         body, around = pending.pop()
         for node, condition in guarded(body, around):
             if isinstance(node, Load):
+                key = (node.source, node.indices, node.data)
                 if node.source not in schedule.places.inlined:
-                    _, guards = loads.setdefault((node.source, node.indices, node.data), (node, {}))
+                    _, guards = loads.setdefault(key, (node, {}))
                     guards[condition] = None
-                elif (node.source, node.indices, condition) not in seen:
-                    seen.add((node.source, node.indices, condition))
+                elif (key, condition) not in seen:
+                    seen.add((key, condition))
                     inlined[node.source] = None
-                    pending.append((inlined_body(node.source, node.indices), condition))
+                    pending.append((inlined_body(*key, made), condition))
             elif is_select(node):
                 conditions.update(_condition(node.parts[0]))
     ordered = tuple(s for s in schedule.stages.stages if s in inlined) if inlined else ()
@@ -119,10 +124,17 @@ def _condition(root: Expr) -> dict[Condition, None]:
     return {tuple(tests): None}
 
 
-def inlined_body(stage: Stage, indices: Sequence[Affine]) -> Expr:
-    """The expression of one element of a stage, its axes replaced by indices."""
+def inlined_body(
+    stage: Stage, indices: Sequence[Affine], data: Sequence[Expr], made: Values
+) -> Expr:
+    """The expression of one element of a stage. indices, data: as of a load of it. made: as of
+    `substitute_places`."""
     assert stage.body is not None
-    return substitute(stage.body, dict(zip(stage.axes, indices, strict=True)))
+    if not data:
+        return substitute(stage.body, dict(zip(stage.axes, indices, strict=True)))
+    places = [part.index if isinstance(part, Index) else part for part in data]
+    values = dict(zip(stage.axes, [*places, *indices], strict=True))
+    return substitute_places(stage.body, values, made)
 
 
 def condition_before(stage: Stage) -> tuple[Expr | None, Expr]:

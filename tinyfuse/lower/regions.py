@@ -192,7 +192,7 @@ class Regions:
         site = self.places.plans[stage].compute_at
         assert site is not None
         leader = around.get(site.stage)
-        if leader is not None and (site.aligned or not self._is_read_inside(stage, site)):
+        if leader is not None and (site.aligned or self._is_whole(stage, site)):
             along = self.along(stage, leader)
             demands = [[along[axis] for axis in stage.axes], *demands]
         if not demands:
@@ -205,6 +205,15 @@ class Regions:
                 whole_steps = Range(range_.base, steps * loop.step)
                 region[loop.axis] = whole_steps.within(loop.axis) if clip else whole_steps
         return region
+
+    def _is_whole(self, stage: Stage, site: Site) -> bool:
+        """Whether all of a stage is computed at a site, whatever is read there: where a kernel
+        begins, if it or what is computed inside it is kept in the memory of the program."""
+        if site.loop is None and self.places.plans[site.stage].compute_at is None:
+            inside = (stage, *self.places.inside(Site(stage, None)))
+            if any(self.places.storage(each) is None for each in inside):
+                return True
+        return not self._is_read_inside(stage, site)
 
     def _is_read_inside(self, stage: Stage, site: Site) -> bool:
         return any(self.places.within(reader, site) for reader in self.places.readers[stage])
@@ -222,8 +231,8 @@ def _extremes(index: Affine, region: Ranges) -> tuple[Affine, Affine]:
 
 def _image(load: Load, ranges: Ranges) -> list[Range]:
     """The ranges, one for each axis of its source, that a load covers."""
-    by_data = [whole(axis) for axis in load.source.axes[: len(load.data)]]
-    return [*by_data, *(image(index, ranges) for index in load.indices)]
+    pairs = zip(load.source.axes, load.places, strict=True)
+    return [whole(axis) if at is None else image(at, ranges) for axis, at in pairs]
 
 
 def _covering(stage: Stage, demands: list[list[Range]], clip: bool = True) -> Ranges:

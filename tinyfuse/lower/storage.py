@@ -11,7 +11,7 @@ from tinyfuse.dtypes import INT64
 from tinyfuse.loops.ir import Buffer
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.places import Loop
-from tinyfuse.stage.expr import Const, Expr, Load, Op
+from tinyfuse.stage.expr import Const, Expr, Index, Load, Op
 from tinyfuse.stage.index import Affine, Axis, flat_index
 
 
@@ -79,13 +79,19 @@ class Storage:
         """The element at these indices; `data` are those for the first axes."""
         if not data:
             return Load(self.buffer, (self.position(indices),))
-        position = self.position([*[Affine()] * len(data), *indices])
-        return Load(self.buffer, (position,), (self.offset(data),))
+        known = [part.index if isinstance(part, Index) else None for part in data]
+        position = self.position([*[at or Affine() for at in known], *indices])
+        if None not in known:
+            return Load(self.buffer, (position,))
+        rest = [part if at is None else None for part, at in zip(data, known, strict=True)]
+        return Load(self.buffer, (position,), (self.offset(rest),))
 
-    def offset(self, data: Sequence[Expr]) -> Expr:
-        """What indices for the first axes add to a position."""
+    def offset(self, data: Sequence[Expr | None]) -> Expr:
+        """What indices for the first axes add to a position; None is an index of 0."""
         total: Expr | None = None
         for axis, index in enumerate(data):
+            if index is None:
+                continue
             stride = self.stride(axis)
             if stride != 1:
                 index = Op("multiply", (index, Const(np.int64(stride))), INT64)

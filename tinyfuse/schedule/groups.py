@@ -20,6 +20,7 @@ from tinyfuse.schedule.seats import Seat
 from tinyfuse.stage.analysis import only_axis
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Order, Stage, Stages
+from tinyfuse.stage.views import axis_indices
 
 # Bytes of all that a group keeps for one place of its frame: less than the second cache.
 FRAME_BYTES = 1 << 17
@@ -38,11 +39,11 @@ CHUNK = 1024
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a stored stage reads of another or of an input, in terms of its axes."""
+    """What a stored stage reads of another or of an input, in terms of its axes, and of others
+    where data decides the place."""
 
     source: Stage
     indices: tuple[Affine, ...]
-    data: bool
 
 
 @dataclass(eq=False, slots=True)
@@ -84,7 +85,7 @@ class Grouping:
 
     reads: for each stored stage what it reads. parts: stages computed inside others already.
     operations: of each stored stage, inlined ones included. slow: those that compute long on each
-    element, so that vectors count.
+    element, so that vectors count. flat: those of them whose rows vectors do not fit.
     """
 
     def __init__(
@@ -95,12 +96,14 @@ class Grouping:
         parts: Mapping[Stage, Seat],
         operations: Mapping[Stage, int],
         slow: Collection[Stage],
+        flat: Collection[Stage],
         alone: Collection[Stage],
     ):
         self.machine = machine
         self.reads = reads
         self.alone = alone
         self.slow = slow
+        self.flat = flat
         self.outputs = frozenset(stages.outputs)
         self.order = {stage: number for number, stage in enumerate(stages.stages)}
         self.unit_of = _units([s for s in stages.stages if s in reads], parts, operations)
@@ -112,7 +115,7 @@ class Grouping:
         self.sources: dict[Unit, dict[Stage, None]] = {unit: {} for unit in self.units}
         for unit in self.units:
             self._connect(unit)
-        self.reasons: dict[Stage, str] = {}
+        self.reasons: dict[Stage, str] = {}  # why a unit is not with what reads it
         self.merged: dict[tuple[Group, Group], tuple[Group, str | None]] = {}
         # Where in the program groups begin and end, in ascending order.
         self.firsts = [self.order[unit.root] for unit in self.units]
@@ -164,7 +167,8 @@ class Grouping:
         group, reason = self._merged(one, other)
         reason = reason or self._crossing(group.units)
         if reason:
-            self.reasons.setdefault(first.root, f"not with {second.root.name}: {reason}")
+            if second in self.readers.get(first.root, ()):
+                self.reasons.setdefault(first.root, f"not with {second.root.name}: {reason}")
             return
         _remove(self.firsts, max(self.order[each.units[0].root] for each in (one, other)))
         _remove(self.lasts, min(self.order[each.leader.root] for each in (one, other)))
@@ -218,6 +222,8 @@ class Grouping:
             return f"threads would share only {places} steps"
         if work >= PARALLEL_ELEMENTS and any(self._is_narrow(unit, depth) for unit in units):
             return f"rows of less than {VECTOR_ROW} elements are too short for vectors"
+        if work >= PARALLEL_ELEMENTS and self._splits_rows(units, depth):
+            return f"rows of less than {VECTOR_ROW} elements are better one with the next"
         if len(units) > GROUP_UNITS or sum(u.operations for u in units) > GROUP_OPERATIONS:
             return f"one kernel would do more than {GROUP_OPERATIONS} operations"
         if self._frame_bytes(units, depth) > FRAME_BYTES:
@@ -228,6 +234,14 @@ class Grouping:
         """Whether a unit computes long on each element of a row, and rows are short."""
         inner = [axis for axis in unit.root.axes if axis not in unit.outer[:depth]]
         return unit.root in self.slow and 1 < math.prod(a.extent for a in inner) < VECTOR_ROW
+
+    def _splits_rows(self, units: Sequence[Unit], depth: int) -> bool:
+        """Whether a loop through all elements as one would become loops over short rows."""
+        flat = [u for u in units if u.root in self.flat and depth == len(u.outer)]
+        return any(map(self._is_flat, flat)) and not all(map(self._is_flat, units))
+
+    def _is_flat(self, unit: Unit) -> bool:
+        return all(is_same_element(r.source, r.indices, unit.root) for r in self.reads[unit.root])
 
     def _combines_stored(self, unit: Unit) -> bool:
         """Whether a tree combines in place what is stored once, so that it can run only once."""
@@ -327,6 +341,13 @@ class Grouping:
         return len(read) + len(written)
 
 
+def is_same_element(source: Stage, indices: Sequence[Affine], reader: Stage) -> bool:
+    """Whether a stage reads another where it computes, or one element of it throughout."""
+    if all(index.is_constant for index in indices) and math.prod(source.shape) == 1:
+        return True
+    return source.shape == reader.shape and tuple(indices) == axis_indices(reader.axes)
+
+
 def _units(
     stages: Sequence[Stage], parts: Mapping[Stage, Seat], operations: Mapping[Stage, int]
 ) -> dict[Stage, Unit]:
@@ -346,8 +367,6 @@ def _remove(numbers: list[int], number: int) -> None:
 
 def _along(read: Read, along: Mapping[Axis, Axis]) -> dict[Axis, Axis]:
     """Which axes of what is read go along with axes of the root, given those of the reader."""
-    if read.data:
-        return {}
     pairs = zip(read.source.axes, map(only_axis, read.indices), strict=True)
     return {own: along[axis] for own, axis in pairs if axis is not None and axis in along}
 
@@ -362,7 +381,10 @@ def _common(read: Read, along: Mapping[Axis, Axis], source: Unit, reader: Unit) 
 
 
 def _visits(unit: Unit) -> int:
+    """How many elements its loops go through."""
     return sum(
-        math.prod(axis.extent for axis in (*stage.axes, *stage.reduce_axes))
-        for stage in (unit.root, *unit.parts)
+        [
+            math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])
+            for stage in (unit.root, *unit.parts)
+        ]
     )

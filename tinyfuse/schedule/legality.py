@@ -13,6 +13,7 @@ from tinyfuse.loops.ir import LoopKind
 from tinyfuse.schedule.loop_legality import LOOP_CHECKS, WHOLE_ROWS, Check, of
 from tinyfuse.schedule.places import Loop, Places, StagePlan
 from tinyfuse.schedule.streamable import obstacle
+from tinyfuse.stage.analysis import moves_with_data
 from tinyfuse.stage.ir import Order, Stage
 
 
@@ -32,14 +33,18 @@ def _check_inlined(places: Places, directive: str) -> None:
         reason = _never_inlined(stage, places)
         if reason:
             raise ScheduleError(f"inline({stage.name}): {reason}")
-    for reader in places.stages.stages if inlined else ():
+    gathered: set[Stage] = set()
+    for reader in reversed(places.stages.stages) if inlined else ():
         for read in reader.reads():
             plan = places.plans.get(read.source)
             if plan is None or not plan.inlined:
                 continue
-            if read.data:
+            if read.data or reader in gathered:
+                gathered.add(read.source)
+            if read.source in gathered and not moves_with_data(read.source):
                 raise ScheduleError(
-                    f"inline({read.source.name}): data decides where {reader.name} reads it"
+                    f"inline({read.source.name}): data decides where {reader.name} reads it, and"
+                    " its own expression divides or tests indices"
                 )
             if reader.order is not Order.SERIAL:
                 raise ScheduleError(

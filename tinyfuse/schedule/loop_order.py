@@ -12,7 +12,7 @@ from tinyfuse.schedule.places import Loop, Place, Site, StagePlan
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.stage.analysis import comparisons, point_cost
 from tinyfuse.stage.expr import Load
-from tinyfuse.stage.index import Affine, Axis, flat_index
+from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
 
 LINE = 16  # elements of a cache line, for float32
@@ -81,6 +81,8 @@ def _plan(
 
 def _fills(seat: Seat) -> bool:
     """Whether loops of another stage stand in the innermost loop."""
+    if seat.before:
+        return False
     innermost = seat.axis is None or (seat.axis is seat.stage.axes[-1] and seat.step == 1)
     return innermost and not seat.is_one_element
 
@@ -219,7 +221,8 @@ def reads_through(stage: Stage, inlined: Container[Stage]) -> Iterator[Load]:
             yield load
         elif (load.source, load.indices) not in seen:
             seen.add((load.source, load.indices))
-            values = dict(zip(load.source.axes, load.indices, strict=True))
+            pairs = zip(load.source.axes, load.places, strict=True)
+            values = {axis: place for axis, place in pairs if place is not None}
             pending += [_moved(inner, values) for inner in load.source.reads()]
 
 
@@ -251,8 +254,11 @@ def axis_order(stage: Stage) -> tuple[Axis, ...]:
 
 
 def place_of(load: Load) -> Affine:
-    """Where in the memory of its source a load reads, in elements."""
-    return flat_index(load.indices, load.source.shape[len(load.data) :])
+    """Where in the memory of its source a load reads, in elements, but for what data decides."""
+    if not load.data:
+        return flat_index(load.indices, load.source.shape)
+    places = [affine(0) if place is None else place for place in load.places]
+    return flat_index(places, load.source.shape)
 
 
 def _stride_cost(places: Sequence[Affine], axis: Axis) -> int:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from tinyfuse.graph.scalar_ops import cost
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
+from tinyfuse.schedule.content import Content, Indices, content_of, large_loads, references_of
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.groups import Group, Grouping, Read
+from tinyfuse.schedule.groups import VECTOR_ROW, Group, Grouping, Read, is_same_element
 from tinyfuse.schedule.loop_legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
 from tinyfuse.schedule.prefetching import prefetch_rows
@@ -18,9 +17,11 @@ from tinyfuse.schedule.register_tiles import tile_reductions
 from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.schedule.side_by_side import sum_side_by_side
+from tinyfuse.schedule.small import SmallKernels
 from tinyfuse.schedule.stencils import Chain, Stencils
 from tinyfuse.schedule.streaming import stream_large_results
-from tinyfuse.stage.expr import IndexTest, Load, Op, is_of_rank, walk
+from tinyfuse.stage.analysis import moves_with_data
+from tinyfuse.stage.expr import IndexTest, is_of_rank
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
 
@@ -36,6 +37,8 @@ CHEAP_FOR_EACH = 4
 # What an element costs at least, in additions, to be worth a vector loop of its own before a loop
 # that takes elements one by one: an exponential.
 SLOW_ALONE = 10
+# What an element costs at least, in additions, where a function is computed that no instruction is.
+EXPONENTIAL = 16
 # Bytes of the lanes or blocks of one reduction, less than the innermost cache.
 PARTS_BYTES = 1 << 15
 # Rows to sum, for each core, from which on threads share rows rather than blocks of a row.
@@ -65,33 +68,19 @@ def default_schedule(
     return stream_large_results(schedule, machine), found
 
 
-Indices = tuple[Affine, ...]
-
-
 @dataclass(slots=True)
 class _Use:
     """Where a stored stage reads an element, in terms of its axes, through what is inlined into it.
+    An index that data decides is an axis of no stage.
 
-    guarded: operations on the way that stand behind a test that will run; 0 without one. data:
-    whether it depends on data where the element is. repeated: what is computed on the way for
-    several readers, in additions.
+    guarded: operations on the way that stand behind a test that will run; 0 without one. repeated:
+    what is computed on the way for several readers, in additions.
     """
 
     reader: Stage
     indices: Indices
     guarded: int
-    data: bool = False
     repeated: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """What a stage's own expression holds. cost: in additions."""
-
-    operations: int
-    cost: int
-    tests: tuple[IndexTest, ...]
-    loads: tuple[Load, ...]
 
 
 class _Planner:
@@ -101,7 +90,7 @@ class _Planner:
         self.machine, self.fuse = machine, fuse
         self.alone = {stage for stage in stages.stages if stage.name in stored}
         self.outputs = set(stages.outputs)
-        self.content = {stage: _content(stage) for stage in stages.stages}
+        self.content = {stage: content_of(stage) for stage in stages.stages}
         self.readers: dict[Stage, list[Stage]] = {}
         self.uses: dict[Stage, dict[tuple[Stage, Indices], _Use]] = {}
         self.operations: dict[Stage, int] = {}  # of a stored stage, with what is inlined into it
@@ -133,7 +122,7 @@ class _Planner:
     def _pass_on(self, stage: Stage, uses: list[_Use]) -> None:
         """Tell the producers where they are read, now that it is known where this stage is."""
         content = self.content[stage]
-        for source in dict.fromkeys(load.source for load in content.loads):
+        for source in dict.fromkeys(load.source for load, _ in content.loads):
             self.readers.setdefault(source, []).append(stage)
         several = stage in self.inlined and len({use.reader for use in uses}) > 1
         own, written_out = content.cost if several else 0, False
@@ -142,12 +131,12 @@ class _Planner:
             behind = use.guarded or not _decidable(content.tests, values)
             guarded = use.guarded + content.operations if behind else 0
             written_out = written_out or bool(behind)
-            for load in content.loads:
-                if load.data:
+            for load, places in content.loads:
+                if load.data or (stage in self.gathered and stage in self.inlined):
                     self.gathered.add(load.source)
-                indices = tuple([index.substitute(values) for index in load.indices])
+                indices = tuple([index.substitute(values) for index in places])
                 known = self.uses.setdefault(load.source, {})
-                found = _Use(use.reader, indices, guarded, bool(load.data), use.repeated + own)
+                found = _Use(use.reader, indices, guarded, use.repeated + own)
                 known.setdefault((use.reader, indices), found)
         if written_out:
             self._write_out(stage)
@@ -156,7 +145,7 @@ class _Planner:
         """Count what a stage reads as often as its expression is written, where nothing has a name:
         in the stage itself once, inlined behind a test once for each time that it is read."""
         times = self.copies.get(stage, 1) if stage in self.inlined else 1
-        for source, references in _references(stage).items():
+        for source, references in references_of(stage).items():
             self.copies[source] = self.copies.get(source, 0) + times * references
 
     def _action(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
@@ -177,10 +166,10 @@ class _Planner:
             return STORE, WHOLE_ROWS[stage.sort]
         if stage in self.alone:
             return STORE, "it is left alone, as asked for"
-        if stage in self.gathered:
-            return STORE, f"data decides where {uses[0].reader.name} reads it"
         if stage.reduce_axes:
             return STORE, "it is a reduction"
+        if stage in self.gathered and not moves_with_data(stage):
+            return STORE, f"data decides where {uses[0].reader.name} reads it"
         readers = dict.fromkeys(use.reader for use in uses)
         if len(readers) > 1:
             return self._into_readers(stage, uses, list(readers))
@@ -203,7 +192,7 @@ class _Planner:
         """Each computes it for itself, where that takes no more loads than to read it."""
         content, names = self.content[stage], " and ".join(_named(readers))
         each = content.cost + max(use.repeated for use in uses)
-        if each * (len(readers) - 1) > CHEAP_FOR_EACH or _large_loads(stage, content) > 1:
+        if each * (len(readers) - 1) > CHEAP_FOR_EACH or large_loads(stage, content) > 1:
             return STORE, f"{names} read it"
         for reader in readers:
             action, reason = self._into_reader(stage, [u for u in uses if u.reader is reader])
@@ -227,10 +216,35 @@ class _Planner:
             return STORE, f"{reader.name} would test for its edges in {len(uses)} places"
         if content.cost >= SLOW_ALONE and _goes_one_by_one(reader):
             return STORE, f"{reader.name} goes from one element to the next: vectors compute it"
+        if self.costs[reader] >= EXPONENTIAL and self._splits_rows(stage, uses):
+            return STORE, f"rows of {reader.name} are short: it goes through all elements as one"
         repeats = _repeats(stage, uses)
         if content.cost * (repeats - 1) > CHEAP:
             return STORE, f"{reader.name} would compute it {repeats} times over"
         return INLINE, f"{reader.name} takes each element as it is computed"
+
+    def _splits_rows(self, stage: Stage, uses: list[_Use]) -> bool:
+        """Whether a reader that computes long on each element, all of them as one row, could not
+        do so any more."""
+        reader = uses[0].reader
+        if not self._is_better_flat(reader) or self.content[stage].cost >= EXPONENTIAL:
+            return False
+        if math.prod(reader.shape) < PARALLEL_ELEMENTS:
+            return False
+        loads = [(load.source, places) for load, places in self.content[stage].loads]
+        flat = all(is_same_element(source, places, stage) for source, places in loads)
+        return not flat and all(is_same_element(stage, use.indices, reader) for use in uses)
+
+    def _is_better_flat(self, stage: Stage) -> bool:
+        """Whether vectors fit the rows of a stage badly, which is better gone through as one row:
+        what is left of each row is computed element by element, and that takes as long as a vector.
+        """
+        if self.costs[stage] < EXPONENTIAL or len(stage.axes) < 2:
+            return False
+        if stage.reduce_axes or stage.row_axis or stage.scatter:
+            return False
+        row, lanes = stage.axes[-1].extent, self.machine.vector_bytes // stage.dtype.itemsize
+        return 1 < row < VECTOR_ROW and row % lanes != 0
 
     # --- groups -----------------------------------------------------------------------------------
 
@@ -243,17 +257,23 @@ class _Planner:
             self.seats,
             self.operations,
             {s for s, cost in self.costs.items() if cost >= SLOW_ALONE and not s.reduce_axes},
+            {stage for stage in self.costs if self._is_better_flat(stage)},
             self.alone,
         )
         for group in grouping.form():
             for stage, seat in grouping.seats(group).items():
                 self.seats[stage] = seat
                 decisions[stage] = _moved(decisions[stage], group, seat)
-        for chain, seats in Stencils(grouping, self.machine).seats():
+        stencils = Stencils(grouping, self.machine)
+        for chain, seats in stencils.seats():
             self.seats.update(seats)
             for stage, seat in seats.items():
                 decisions[stage] = _in_chain(stage, decisions[stage], chain, seat)
-        for stage, reason in grouping.reasons.items():
+        for seats in SmallKernels(grouping, self.seats).seats_of_runs():
+            self.seats.update(seats)
+            for stage, seat in seats.items():
+                decisions[stage] = _before(decisions[stage], seat)
+        for stage, reason in {**grouping.reasons, **stencils.reasons}.items():
             if stage not in {*self.seats, *self.outputs, *self.alone}:
                 known = decisions[stage]
                 decisions[stage] = replace(known, reason=f"{known.reason}; {reason}")
@@ -266,7 +286,7 @@ class _Planner:
         for source in (*stages.inputs, *stages.stages):
             if source not in self.inlined:
                 for use in self.uses.get(source, {}).values():
-                    reads[use.reader].append(Read(source, use.indices, use.data))
+                    reads[use.reader].append(Read(source, use.indices))
         return reads
 
     def _part_of_reduction(self, stage: Stage, use: _Use) -> tuple[str, str]:
@@ -295,6 +315,12 @@ def _moved(decision: Decision, group: Group, seat: Seat) -> Decision:
     )
 
 
+def _before(decision: Decision, seat: Seat) -> Decision:
+    """The decision on a small stage that is computed before the loops of another one."""
+    reason = f"both are small: one kernel computes it, then {seat.stage.name}"
+    return replace(decision, action=COMPUTE_AT, reason=reason)
+
+
 def _in_chain(stage: Stage, decision: Decision, chain: Chain, seat: Seat) -> Decision:
     """The decision on a stage that is computed as the rows of another one need it."""
     last, rows = chain.last.root.name, chain.rows.name
@@ -304,13 +330,6 @@ def _in_chain(stage: Stage, decision: Decision, chain: Chain, seat: Seat) -> Dec
     reason = f"for every {seat.step} steps of {rows}, what {last} needs of it"
     repeats = chain.recompute(stage, seat.step)
     return replace(decision, action=COMPUTE_AT, reason=reason, recompute=repeats)
-
-
-def _large_loads(stage: Stage, content: _Content) -> int:
-    """How many arrays of the size of the stage itself, or larger, it reads."""
-    size = math.prod(stage.shape)
-    sources = dict.fromkeys(load.source for load in content.loads)
-    return sum(math.prod(source.shape) >= size for source in sources)
 
 
 def _elements(part: Stage) -> int:
@@ -337,23 +356,6 @@ def _named(stages: Iterable[Stage]) -> list[str]:
     return names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} others"]
 
 
-def _content(stage: Stage) -> _Content:
-    nodes = [node for expression in stage.expressions for node in walk(expression)]
-    return _Content(
-        len([node for node in nodes if node.parts]),
-        sum([cost(node.name) for node in nodes if isinstance(node, Op)]),
-        tuple([node for node in nodes if isinstance(node, IndexTest)]),
-        stage.reads(),
-    )
-
-
-def _references(stage: Stage) -> Mapping[Stage, int]:
-    """How often the C of a stage's own expression mentions each source."""
-    nodes = [node for expression in stage.expressions for node in walk(expression)]
-    parts = [part for node in nodes for part in node.parts]
-    return Counter(part.source for part in (*stage.expressions, *parts) if isinstance(part, Load))
-
-
 def _decidable(tests: tuple[IndexTest, ...], values: Mapping[Axis, Affine]) -> bool:
     """Whether loops can be cut where the tests change, so that none is left to run."""
     return len(tests) < MAX_PIECES and all(
@@ -361,13 +363,13 @@ def _decidable(tests: tuple[IndexTest, ...], values: Mapping[Axis, Affine]) -> b
     )
 
 
-def _divides(stage: Stage, content: _Content, use: _Use) -> bool:
+def _divides(stage: Stage, content: Content, use: _Use) -> bool:
     """Whether the reader would have to divide for the addresses or tests of the expression."""
     values = dict(zip(stage.axes, use.indices, strict=True))
     found = [test.index.substitute(values) for test in content.tests]
-    for load in content.loads:
-        indices = [index.substitute(values) for index in load.indices]
-        found.append(flat_index(indices, load.source.shape[len(load.data) :]))
+    for load, places in content.loads:
+        indices = [index.substitute(values) for index in places]
+        found.append(flat_index(indices, load.source.shape))
     return any(not isinstance(term, Axis) for index in found for term, _ in index.terms)
 
 
@@ -383,10 +385,13 @@ def _repeats(stage: Stage, uses: list[_Use]) -> int:
     An element that depends on outer loops only is named in front of the inner ones.
     """
     reader = uses[0].reader
-    order = [axis for axis in (*reader.axes, *reader.reduce_axes) if axis.extent > 1]
+    own = (*reader.axes, *reader.reduce_axes)
+    order = [axis for axis in own if axis.extent > 1]
     total = 0
     for use in uses:
         used = {axis for index in use.indices for axis in index.axes()}
         depth = max((place + 1 for place, axis in enumerate(order) if axis in used), default=0)
+        if not used.issubset(own):
+            depth = len(order)
         total += math.prod([axis.extent for axis in order[:depth]])
     return round(total / max(1, math.prod(stage.shape)))

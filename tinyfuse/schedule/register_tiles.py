@@ -165,7 +165,7 @@ def _are_pairs(loads: Sequence[Load], stage: Stage, inlined: Container[Stage]) -
         return False
     reduced = [axes for axes in used if axes.intersection(stage.reduce_axes)]
     return all(any(axis in axes for axes in reduced) for axis in (rows, columns)) and not any(
-        isinstance(node, IndexTest)
+        isinstance(node, IndexTest) or (isinstance(node, Load) and node.data)
         for each in with_inlined(stage, inlined)
         for expression in each.expressions
         for node in walk(expression)

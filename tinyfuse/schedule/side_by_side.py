@@ -222,7 +222,7 @@ def _meets_pairs(member: Member, members: Sequence[Member], inlined: Collection[
         if load.data or load.source in sums or (apart and load.source not in pairs):
             return False
     return not any(
-        isinstance(node, IndexTest)
+        isinstance(node, IndexTest) or (isinstance(node, Load) and node.data)
         for stage in with_inlined(member.stage, inlined)
         for expression in stage.expressions
         for node in walk(expression)

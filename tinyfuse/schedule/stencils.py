@@ -72,6 +72,7 @@ class Stencils:
         self.grouping = grouping
         self.machine = machine
         self.taken: set[Unit] = set()
+        self.reasons: dict[Stage, str] = {}  # why a unit is not in a chain with all that read it
 
     def seats(self) -> Iterable[tuple[Chain, dict[Stage, Seat]]]:
         """The chains, the last ones of the program first, and where their units are computed."""
@@ -83,6 +84,9 @@ class Stencils:
                 if chain and seats:
                     self.taken.update(chain.members)
                     yield chain, seats
+                elif chain:
+                    fits = "all of it stays in the cache as it is"
+                    self.reasons.update(dict.fromkeys([u.root for u in chain.members], fits))
 
     # --- chains -----------------------------------------------------------------------------------
 
@@ -110,7 +114,11 @@ class Stencils:
                 return None
             grown.halos[unit.root] = halo
             grown.members.append(unit)
-        return grown if self._fits(grown) else None
+        if self._fits(grown):
+            return grown
+        reason = f"the rows of it that {chain.last.root.name} needs at a time are too many"
+        self.reasons.update(dict.fromkeys([unit.root for unit in group.units], reason))
+        return None
 
     def _is_free(self, unit: Unit) -> bool:
         wanted = unit.root in self.grouping.alone or unit.root in self.grouping.outputs
@@ -130,6 +138,9 @@ class Stencils:
                     continue
                 offset = _offset(read, reader.root)
                 if offset is None or abs(offset) > WIDEST_HALO:
+                    if _is_by_rows(read, reader.root):
+                        far = f"{reader.root.name} reads it far from its own rows"
+                        self.reasons[unit.root] = far
                     return None
                 at = chain.halos[reader.root]
                 there = Halo(at.low + offset, at.high + offset)
@@ -218,10 +229,17 @@ class Stencils:
 
 def _offset(read: Read, reader: Stage) -> int | None:
     """How many rows below the reader's own row a read is; None where that varies."""
-    if read.data or not read.indices:
+    if not read.indices:
         return None
     rest = read.indices[0] - reader.axes[0]
     return rest.constant if rest.is_constant else None
+
+
+def _is_by_rows(read: Read, reader: Stage) -> bool:
+    """Whether the row that is read depends on the row of the reader alone, if on anything."""
+    if not read.indices or read.source.axes[0].extent < 2:
+        return False
+    return all(axis is reader.axes[0] for axis in read.indices[0].axes())
 
 
 def _row_bytes(stage: Stage) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tinyfuse.graph.scalar_ops import cost
-from tinyfuse.stage.expr import Cast, Const, Expr, Load, Op, walk
+from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -59,6 +59,22 @@ def _is_along_fewer_axes(load: Load, stage: Stage) -> bool:
         else:
             last = places[axis]
     return True
+
+
+def moves_with_data(stage: Stage) -> bool:
+    """Whether a stage's expression can be computed at places that data decide: no test on an index
+    has to run for it, and no division."""
+    return not any(
+        isinstance(node, IndexTest)
+        or any(not isinstance(term, Axis) for index in _indices(node) for term, _ in index.terms)
+        for node in walk(_body(stage))
+    )
+
+
+def _indices(node: Expr) -> tuple[Affine, ...]:
+    if isinstance(node, Load):
+        return node.indices
+    return (node.index,) if isinstance(node, Index) else ()
 
 
 def only_axis(index: Affine) -> Axis | None:

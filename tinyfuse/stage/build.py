@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
 from tinyfuse.graph.orders import reduction_steps
-from tinyfuse.stage.expr import Const, Expr
+from tinyfuse.stage.expr import Const, Expr, Index
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 from tinyfuse.stage.layout import Layout, output_layouts
@@ -36,7 +36,16 @@ def build_stages(graph: Graph) -> Stages:
         builder.sources = (eqn.source,) if eqn.source else ()
         RULES[eqn.primitive](builder, eqn)
     outputs = tuple([builder.output(atom) for atom in graph.outputs])
-    return Stages(builder.name, builder.inputs, tuple(builder.stages), outputs)
+    return Stages(builder.name, builder.inputs, _needed(builder.stages, outputs), outputs)
+
+
+def _needed(stages: Sequence[Stage], outputs: Sequence[Stage]) -> tuple[Stage, ...]:
+    """The stages without those that hold only indices and that nothing reads."""
+    positions = [stage for stage in stages if isinstance(stage.body, Index)]
+    if not positions:
+        return tuple(stages)
+    read = {load.source for stage in stages for load in stage.reads()}.union(outputs)
+    return tuple([stage for stage in stages if stage not in positions or stage in read])
 
 
 class Builder:

@@ -7,6 +7,7 @@ Expressions are directed acyclic graphs: a shared node is computed once. Indices
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -85,6 +86,14 @@ class Load(Expr):
     def dtype(self) -> np.dtype:  # type: ignore[override]
         return self.source.dtype
 
+    @property
+    def places(self) -> tuple[Affine | None, ...]:
+        """The index along each axis of the source; None where data decides it."""
+        if not self.data:
+            return self.indices
+        known = [part.index if isinstance(part, Index) else None for part in self.data]
+        return (*known, *self.indices)
+
 
 Load.parts = vars(Load)["data"]  # the slot itself
 
@@ -144,9 +153,14 @@ def walk(root: Expr) -> Sequence[Expr]:
 
 
 def rewrite(
-    root: Expr, leaf: Callable[[Expr], Expr], call: Callable[[Expr], Expr] | None = None
+    root: Expr,
+    leaf: Callable[[Expr], Expr],
+    call: Callable[[Expr], Expr] | None = None,
+    known: Mapping[Expr, Expr] | None = None,
 ) -> Expr:
     """A copy with `leaf(node)` for each leaf and `call(node)` for each rebuilt inner node.
+
+    known: what some nodes become whatever they hold.
 
     A load is a leaf, also where its place depends on data; that is rewritten before.
 
@@ -155,6 +169,9 @@ def rewrite(
     new: dict[Expr, Expr] = {}
     for node in walk(root):
         parts = node.parts
+        if known and node in known:
+            new[node] = known[node]
+            continue
         if not parts:
             new[node] = leaf(node)
             continue
@@ -189,6 +206,47 @@ def substitute_leaf(node: Expr, values: Mapping[Axis, IndexLike]) -> Expr:
     if isinstance(node, IndexTest):
         return IndexTest(node.index.substitute(values), node.low, node.high)
     return node
+
+
+# An index as a value: the values in it with their factors, and the rest of it -> the expression.
+Values = dict[tuple[tuple[tuple[Expr, int], ...], Affine], Expr]
+
+
+def substitute_places(root: Expr, values: Mapping[Axis, Affine | Expr], made: Values) -> Expr:
+    """A copy with axes replaced by indices, and by int64 values; no test or division depends on
+    the latter. made: indices that have become values so far; equal ones are the same object."""
+    plain = {axis: value for axis, value in values.items() if isinstance(value, Affine)}
+    data = {axis: value for axis, value in values.items() if isinstance(value, Expr)}
+
+    def value(index: Affine) -> Expr:
+        rest = Affine(tuple([t for t in index.terms if t[0] not in data]), index.constant)
+        parts = tuple([(data[t], factor) for t, factor in index.terms if t in data])
+        key = (parts, rest.substitute(plain))
+        if key not in made:
+            made[key] = _sum(*key)
+        return made[key]
+
+    def leaf(node: Expr) -> Expr:
+        if not any(axis in data for axis in axes_of(node)):
+            return substitute_leaf(node, plain)
+        if isinstance(node, Index):
+            return value(node.index)
+        assert isinstance(node, Load)
+        found = [any(axis in data for axis in index.axes()) for index in node.indices]
+        first = len(found) - found[::-1].index(True)
+        rest = tuple([index.substitute(plain) for index in node.indices[first:]])
+        return Load(node.source, rest, (*node.data, *map(value, node.indices[:first])))
+
+    return rewrite(root, leaf, decide)
+
+
+def _sum(parts: Sequence[tuple[Expr, int]], rest: Affine) -> Expr:
+    """The value of an index: `rest`, and values times factors."""
+    terms: list[Expr] = [Index(rest)] if rest != Affine() or not parts else []
+    for value, factor in parts:
+        times = Op("multiply", (value, Const(np.int64(factor))), INT64)
+        terms.append(value if factor == 1 else times)
+    return functools.reduce(lambda a, b: Op("add", (a, b), INT64), terms)
 
 
 def decide(node: Expr) -> Expr:

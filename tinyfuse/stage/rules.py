@@ -12,7 +12,17 @@ from tinyfuse.dtypes import BOOL
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Eqn, Primitive
 from tinyfuse.graph.shapes import result_dtype
-from tinyfuse.stage.expr import Accumulator, Cast, Expr, Index, IndexTest, Load, Op, select
+from tinyfuse.stage.expr import (
+    Accumulator,
+    Cast,
+    Expr,
+    Index,
+    IndexTest,
+    Load,
+    Op,
+    select,
+    substitute_leaf,
+)
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Scatter, Sort
 from tinyfuse.stage.reductions import contract, reduce
@@ -98,9 +108,17 @@ def _gather(builder: Builder, eqn: Eqn) -> None:
     axes = builder.axes(eqn.output.shape)
     places = axis_indices(axes)
     rank = len(indices[0].shape)
-    data = tuple([builder.element(index, places[:rank]) for index in indices])
+    data = tuple([_place(builder.element(index, places[:rank])) for index in indices])
     source = builder.stored(array)
     builder.define(eqn.output, axes, Load(source, places[rank:], data))
+
+
+def _place(element: Expr) -> Expr:
+    """A position along an axis; the element of an iota is the index itself."""
+    if isinstance(element, Load) and isinstance(element.source.body, Index):
+        values = dict(zip(element.source.axes, element.indices, strict=True))
+        return substitute_leaf(element.source.body, values)
+    return element
 
 
 def _scatter(builder: Builder, eqn: Eqn) -> None:

@@ -29,19 +29,14 @@ typedef struct tf_pool tf_pool;
 
 // mixed = (words ^ (words >> 7)) * np.uint32(2654435761)
 // return np.bitwise_count(mixed & 0xFFFF), (mixed // 3 % 251).sum()
-// [right_shift, bitwise_xor, mixed, bitwise_and, out] reads 320 B, writes 200 B, 200 operations
-static void checksum_out(const uint32_t *restrict words, uint32_t *restrict bitwise_xor, uint8_t *restrict out) {
+// [right_shift, bitwise_xor, mixed, bitwise_and, out, floor_divide, remainder_1, out_1] reads 320
+//   B, writes 208 B, 360 operations
+static void checksum_out_1(const uint32_t *restrict words, uint32_t *restrict bitwise_xor, uint8_t *restrict out, uint64_t *restrict out_1) {
   for (long i = 0; i < 40; i++) {
     bitwise_xor[i] = words[i] ^ tf_right_shift_uint32(words[i], 7u);
     const uint32_t mixed = bitwise_xor[i] * 2654435761u;
     out[i] = tf_bitwise_count_uint32(mixed & 65535u);
   }
-}
-
-// mixed = (words ^ (words >> 7)) * np.uint32(2654435761)
-// return np.bitwise_count(mixed & 0xFFFF), (mixed // 3 % 251).sum()
-// [mixed, floor_divide, remainder_1, out_1] reads 160 B, writes 8 B, 160 operations
-static void checksum_out_1(const uint32_t *restrict bitwise_xor, uint64_t *restrict out_1) {
   uint64_t out_1_acc = 0u;
   for (long k = 0; k < 40; k++) {
     const uint32_t mixed = bitwise_xor[k] * 2654435761u;
@@ -58,7 +53,6 @@ int checksum(void *const *arrays, void *scratch, const tf_pool *pool) {
   uint8_t *out = arrays[1];
   uint64_t *out_1 = arrays[2];
   uint32_t *bitwise_xor = scratch;
-  checksum_out(words, bitwise_xor, out);
-  checksum_out_1(bitwise_xor, out_1);
+  checksum_out_1(words, bitwise_xor, out, out_1);
   return 0;
 }

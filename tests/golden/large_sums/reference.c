@@ -63,30 +63,6 @@ static void large_sums_out_blocks_task(void *const *buffers, long begin, long en
 }
 
 // return x.sum(), x.sum(axis=0), x.sum(axis=1)
-// [out] reads 2.41 KiB, writes 2.41 KiB, 615 operations
-static void large_sums_out(float *restrict out_blocks, float *restrict out) {
-  for (long b = 0; b < 308; b++)
-    out_blocks[2 * b] += out_blocks[2 * b + 1];
-  for (long b = 0; b < 154; b++)
-    out_blocks[4 * b] += out_blocks[4 * b + 2];
-  for (long b = 0; b < 77; b++)
-    out_blocks[8 * b] += out_blocks[8 * b + 4];
-  for (long b = 0; b < 38; b++)
-    out_blocks[16 * b] += out_blocks[16 * b + 8];
-  for (long b = 0; b < 19; b++)
-    out_blocks[32 * b] += out_blocks[32 * b + 16];
-  for (long b = 0; b < 10; b++)
-    out_blocks[64 * b] += out_blocks[64 * b + 32];
-  for (long b = 0; b < 5; b++)
-    out_blocks[128 * b] += out_blocks[128 * b + 64];
-  for (long b = 0; b < 2; b++)
-    out_blocks[256 * b] += out_blocks[256 * b + 128];
-  out_blocks[0] += out_blocks[256];
-  out_blocks[0] += out_blocks[512];
-  out[0] = out_blocks[0];
-}
-
-// return x.sum(), x.sum(axis=0), x.sum(axis=1)
 // [out_1_blocks] reads 2.43 MiB, writes 24.6 KiB, 630000 operations
 static void large_sums_out_1_blocks(const float *restrict x, float *restrict out_1_blocks, long begin, long end) {
   for (long b = begin; b < end; b++) {
@@ -141,8 +117,27 @@ static void large_sums_out_1_blocks_task(void *const *buffers, long begin, long 
 }
 
 // return x.sum(), x.sum(axis=0), x.sum(axis=1)
-// [out_1] reads 24.6 KiB, writes 24.6 KiB, 4200 operations
-static void large_sums_out_1(float *restrict out_1_blocks, float *restrict out_1) {
+// [out, out_1] reads 27 KiB, writes 27 KiB, 4815 operations
+static void large_sums_out_1(float *restrict out_blocks, float *restrict out_1_blocks, float *restrict out, float *restrict out_1) {
+  for (long b = 0; b < 308; b++)
+    out_blocks[2 * b] += out_blocks[2 * b + 1];
+  for (long b = 0; b < 154; b++)
+    out_blocks[4 * b] += out_blocks[4 * b + 2];
+  for (long b = 0; b < 77; b++)
+    out_blocks[8 * b] += out_blocks[8 * b + 4];
+  for (long b = 0; b < 38; b++)
+    out_blocks[16 * b] += out_blocks[16 * b + 8];
+  for (long b = 0; b < 19; b++)
+    out_blocks[32 * b] += out_blocks[32 * b + 16];
+  for (long b = 0; b < 10; b++)
+    out_blocks[64 * b] += out_blocks[64 * b + 32];
+  for (long b = 0; b < 5; b++)
+    out_blocks[128 * b] += out_blocks[128 * b + 64];
+  for (long b = 0; b < 2; b++)
+    out_blocks[256 * b] += out_blocks[256 * b + 128];
+  out_blocks[0] += out_blocks[256];
+  out_blocks[0] += out_blocks[512];
+  out[0] = out_blocks[0];
   for (long i = 0; i < 2100; i++)
     out_1_blocks[i] += out_1_blocks[i + 2100];
   for (long i = 0; i < 2100; i++)
@@ -185,18 +180,17 @@ static void large_sums_out_2_task(void *const *buffers, long begin, long end) {
 
 // arrays: x float32[630000]; then the results: out float32[1], out_1 float32[2100],
 //   out_2 float32[300]
-// scratch: 25216 bytes; returns 0
+// scratch: 27712 bytes; returns 0
 int large_sums(void *const *arrays, void *scratch, const tf_pool *pool) {
   float *x = arrays[0];
   float *out = arrays[1];
   float *out_1 = arrays[2];
   float *out_2 = arrays[3];
   float *out_blocks = scratch;
-  float *out_1_blocks = scratch;
+  float *out_1_blocks = (void *)((char *)scratch + 2496);
   tf_run(pool, large_sums_out_blocks_task, (void *[]){x, out_blocks}, 616, 15);
-  large_sums_out(out_blocks, out);
   tf_run(pool, large_sums_out_1_blocks_task, (void *[]){x, out_1_blocks}, 3, 1);
-  large_sums_out_1(out_1_blocks, out_1);
+  large_sums_out_1(out_blocks, out_1_blocks, out, out_1);
   tf_run(pool, large_sums_out_2_task, (void *[]){x, out_2}, 300, 8);
   return 0;
 }

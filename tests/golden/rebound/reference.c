@@ -55,49 +55,35 @@ static inline float tf_of_rank_nan_first_float(uint32_t rank) {
 typedef struct tf_pool tf_pool;
 
 // x = x - x.min()
-// [min_rank] reads 200 B, writes 4 B, 100 operations
-static void rebound_min_rank(const float *restrict x, uint32_t *restrict min_rank) {
-  uint32_t min_rank_acc = 4294967295u;
-  for (long k = 0; k < 50; k++)
-    min_rank_acc = tf_minimum_uint32(min_rank_acc, tf_rank_nan_first_float(x[k]));
-  min_rank[0] = min_rank_acc;
-}
-
-// x = x - x.min()
 // x = x / x.max()
-// [min, x_1, max_rank] reads 204 B, writes 4 B, 151 operations
-static void rebound_max_rank(const uint32_t *restrict min_rank, const float *restrict x, uint32_t *restrict max_rank) {
-  uint32_t max_rank_acc = 0u;
-  const float min = tf_of_rank_nan_first_float(min_rank[0]);
+// [min_rank, min, x_1, max_rank, max, x_2] reads 200 B, writes 200 B, 353 operations
+static void rebound_x_2(const float *restrict x, float *restrict x_2) {
+  uint32_t min_rank;
+  uint32_t max_rank;
+  min_rank = 4294967295u;
+  for (long k = 0; k < 50; k++)
+    min_rank = tf_minimum_uint32(min_rank, tf_rank_nan_first_float(x[k]));
+  max_rank = 0u;
+  const float min = tf_of_rank_nan_first_float(min_rank);
   for (long k = 0; k < 50; k++) {
     const float x_1 = x[k] - min;
-    max_rank_acc = tf_maximum_uint32(max_rank_acc, tf_rank_nan_last_float(x_1));
+    max_rank = tf_maximum_uint32(max_rank, tf_rank_nan_last_float(x_1));
   }
-  max_rank[0] = max_rank_acc;
-}
-
-// x = x - x.min()
-// x = x / x.max()
-// [min, x_1, max, x_2] reads 208 B, writes 200 B, 102 operations
-static void rebound_x_2(const uint32_t *restrict min_rank, const uint32_t *restrict max_rank, const float *restrict x, float *restrict x_2) {
-  const float min = tf_of_rank_nan_first_float(min_rank[0]);
-  const float max = tf_of_rank_nan_last_float(max_rank[0]);
+  const float min_1 = tf_of_rank_nan_first_float(min_rank);
+  const float max = tf_of_rank_nan_last_float(max_rank);
   for (long i = 0; i < 50; i++) {
-    const float x_1 = x[i] - min;
+    const float x_1 = x[i] - min_1;
     x_2[i] = x_1 / max;
   }
 }
 
 // arrays: x float32[50]; then the results: x_2 float32[50]
-// scratch: 128 bytes; returns 0
+// scratch: 0 bytes; returns 0
 int rebound(void *const *arrays, void *scratch, const tf_pool *pool) {
+  (void)scratch;
   (void)pool;
   float *x = arrays[0];
   float *x_2 = arrays[1];
-  uint32_t *min_rank = scratch;
-  uint32_t *max_rank = (void *)((char *)scratch + 64);
-  rebound_min_rank(x, min_rank);
-  rebound_max_rank(min_rank, x, max_rank);
-  rebound_x_2(min_rank, max_rank, x, x_2);
+  rebound_x_2(x, x_2);
   return 0;
 }
