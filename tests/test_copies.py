@@ -288,6 +288,23 @@ def test_what_is_computed_inside_both_loops_is() -> None:
     assert_same_bits(lower(schedule, REFERENCE), start.stages)
 
 
+def bent(x):
+    shifted = x + 1
+    return shifted * shifted
+
+
+def test_what_has_a_name_stays_in_the_one_loop_of_two() -> None:
+    start = started(bent, ones(3, 5))
+    shifted, out = start.stages.stages
+    schedule = start.inline(shifted).fuse(out, *out.axes)
+    assert loops_text(lower(schedule, REFERENCE)).splitlines()[-3:] == [
+        "    for i_j < 15",
+        "      let shifted = x[i_j] + 1.0",
+        "      out[i_j] = shifted * shifted",
+    ]
+    assert_same_bits(lower(schedule, REFERENCE), start.stages)
+
+
 # --- what is refused ------------------------------------------------------------------------------
 
 

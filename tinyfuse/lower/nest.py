@@ -157,7 +157,9 @@ class NestLowering(ABC):
 
         bodies = []
         for around in first:
-            own = Axis(counter.name, (around.stop - around.first) * size, around.first * size)
+            own = counter
+            if len(first) > 1:  # in its own piece of the steps
+                own = Axis(counter.name, (around.stop - around.first) * size, around.first * size)
             bodies.append(choice(own % size, second, [step(own, around, each) for each in second]))
         steps = [replace(around, stop=around.stop * size) for around in first]
         body = choice(affine(counter), steps, bodies)
