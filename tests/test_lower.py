@@ -286,6 +286,17 @@ def test_lanes_that_a_row_does_not_fill_stay_as_they_are() -> None:
     assert_same_bits(loops, stages)
 
 
+def test_what_is_computed_inside_an_earlier_stage_says_what_it_needs() -> None:
+    build = GraphBuilder("nested")
+    x, y = build.input("x", 5), build.input("y", 5)
+    first = build.op("add", x, x, name="first")
+    outer, inner = build.op("add", y, y, name="outer"), build.op("exp", first, name="inner")
+    stages = build_stages(build.graph(outer, inner, build.op("exp", y, name="last")))
+    first, outer, inner, last = stages.stages
+    schedule = Schedule(stages).compute_at(outer, last, None).compute_at(inner, outer, None)
+    assert_same_bits(lower(schedule.compute_at(first, last, None), REFERENCE), stages)
+
+
 def test_a_chain_that_waits_for_what_is_computed_inside_it_runs() -> None:
     build = GraphBuilder("largest")
     x = build.input("x", 600)

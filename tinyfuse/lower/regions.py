@@ -42,13 +42,13 @@ class Regions:
         """
         if site.stage not in self.places.attached:
             return {}
-        inside = self.places.inside(site)
+        inside = self._inside(site)
         needed = self.at(site, ranges) if variable else {}
         demands: dict[Stage, list[list[Range]]] = {stage: [] for stage in inside}
         self._demand(site.stage, ranges, demands)
         found: dict[Stage, Ranges] = {}
         around = {site.stage: ranges}
-        for stage in reversed(inside):
+        for stage in inside:
             region = self._region(stage, demands[stage], around, clip)
             if region is not None:
                 if variable and self.is_kept(stage, site):
@@ -58,7 +58,27 @@ class Regions:
                 found[stage] = region
                 around[stage] = {**region, **self.reduced(stage, around)}
                 self._demand(stage, around[stage], demands)
-        return dict(reversed(found.items()))
+        return {stage: found[stage] for stage in self.places.inside(site) if stage in found}
+
+    def _inside(self, site: Site) -> list[Stage]:
+        """What is computed inside a site: each stage after those that read it, and after the one
+        that it is computed in."""
+        waiting = self.places.inside(site)[::-1]
+        plans, order = self.places.plans, self.places.order
+        hosts = {each: plans[each].compute_at.stage for each in waiting}  # type: ignore[union-attr]
+        if all(host is site.stage or order[host] > order[each] for each, host in hosts.items()):
+            return waiting
+        found: list[Stage] = []
+        while waiting:
+            others = {*waiting}
+            free = [
+                stage
+                for stage in waiting
+                if hosts[stage] not in others and others.isdisjoint(self.places.readers[stage])
+            ]
+            found += free or waiting
+            waiting = [stage for stage in waiting if free and stage not in free]
+        return found
 
     def reduced(self, stage: Stage, around: Mapping[Stage, Ranges]) -> Ranges:
         """What a stage reduces at a time: its reduced axes, or what the ranges around leave of
