@@ -143,6 +143,26 @@ def test_only_functions_are_bisected() -> None:
             tinyfuse.bisect(other, (X,), lambda result: True)  # type: ignore[arg-type]
 
 
+def differences(x: Any) -> Any:
+    return np.abs(x[:, None, 0] - x[:, 0]).sum(axis=1)
+
+
+def distances(x: Any) -> Any:
+    return np.abs(x[:, None] - x).sum(axis=2)
+
+
+@pytest.mark.parametrize("function", [differences, distances])
+def test_sums_whose_loops_are_in_another_order_are_bisected(function: Callable[..., Any]) -> None:
+    x = np.ones((64, 16), np.float32)
+    program = tinyfuse.jit(function).lower(x)
+    found = tinyfuse.bisect(function, (x,), lambda result: True)
+    (total,) = [stage for stage in program.stages.stages if stage.reduce_axes]
+    assert found.decisions == sum(decision.action == "inline" for decision in program.decisions) + 1
+    schedule, _ = default_schedule(program.stages, REFERENCE, stored=(total.name,))
+    loops = [loop.axis for loop in schedule[schedule.stage(total.name)].loops]
+    assert loops == [*total.axes, *total.reduce_axes]
+
+
 def test_stages_are_left_alone_on_request() -> None:
     stages = tinyfuse.jit(chain).lower(X).stages
     schedule, decisions = default_schedule(stages, REFERENCE, stored=("c", "total"))

@@ -161,7 +161,8 @@ class _Search:
 
 
 def _fused_stages(lowered: Lowered) -> tuple[str, ...]:
-    """The stages that are computed elsewhere than they would be without fusion."""
+    """The stages that are computed elsewhere than they would be without fusion, or reduced by loops
+    in another order."""
     fused, unfused = [
         default_schedule(lowered.stages, lowered.machine, fuse=fuse)[0] for fuse in (True, False)
     ]
@@ -170,7 +171,8 @@ def _fused_stages(lowered: Lowered) -> tuple[str, ...]:
 
 
 def _place(schedule: Schedule, stage: Stage) -> list[str]:
-    return part_texts(schedule[stage], PLACES)
+    loops = [loop.axis.name for loop in schedule[stage].loops] if stage.reduce_axes else []
+    return part_texts(schedule[stage], PLACES) + loops
 
 
 def _chunks(names: tuple[str, ...], parts: int) -> list[tuple[str, ...]]:

@@ -62,8 +62,8 @@ def default_schedule(
     schedule = Schedule(stages, plans(stages, planner.inlined, planner.seats, machine))
     found = tuple([decisions[stage] for stage in stages.stages])
     if fuse:
-        schedule, found = tile_reductions(schedule, found, machine)
-        schedule, found = sum_side_by_side(schedule, found, machine)
+        schedule, found = tile_reductions(schedule, found, machine, stored)
+        schedule, found = sum_side_by_side(schedule, found, machine, stored)
         schedule = prefetch_rows(schedule, machine)
     return stream_large_results(schedule, machine), found
 

@@ -10,7 +10,7 @@ processor has registers for.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
@@ -61,16 +61,17 @@ class Tile:
 
 
 def tile_reductions(
-    schedule: Schedule, decisions: Sequence[Decision], machine: Machine
+    schedule: Schedule, decisions: Sequence[Decision], machine: Machine, alone: Collection[str]
 ) -> tuple[Schedule, tuple[Decision, ...]]:
     """Tile what a schedule of the planner's computes one element after the other.
 
     decisions: on all stages. What is returned has those on the stages that are added as well.
+    alone: names of stages that stay as they are.
     """
     known = {decision.producer: decision for decision in decisions}
     for stage in schedule.stages.stages:
         tile = _tile(schedule, schedule.current(stage), machine)
-        if tile is not None:
+        if tile is not None and tile.reduction.name not in alone:
             schedule = _tiled(schedule, tile, machine)
             for added in schedule.stages.stages:
                 if added.name not in known:

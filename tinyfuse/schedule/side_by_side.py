@@ -69,14 +69,16 @@ class Bundle:
 
 
 def sum_side_by_side(
-    schedule: Schedule, decisions: Sequence[Decision], machine: Machine
+    schedule: Schedule, decisions: Sequence[Decision], machine: Machine, alone: Collection[str]
 ) -> tuple[Schedule, tuple[Decision, ...]]:
     """Let the sums of each kernel of a schedule of the planner's run side by side where they can.
-    decisions: on all stages."""
+
+    decisions: on all stages. alone: names of stages that stay as they are.
+    """
     known = {decision.producer: decision for decision in decisions}
     for root in schedule.places.kernels:
         bundle = _bundle(schedule.places, root, machine)
-        if bundle is not None:
+        if bundle and not any(member.stage.name in alone for member in bundle.sums):
             plans = _plans(schedule.places, bundle)
             schedule = Schedule(schedule.stages, plans, "sum side by side")
             for stage, plan in plans.items():
