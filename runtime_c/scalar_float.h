@@ -173,7 +173,7 @@ static inline real_t tf_frexp_mantissa_real(real_t x) {
 }
 
 // chosen where the condition holds, else other: by their bits. Both are loaded before, since gcc 12
-// mixes up loads behind several conditions in one sum.
+// mixes up loads behind several conditions, in one sum or in steps of a loop that it writes out.
 static inline real_t tf_select_real(bool8_t condition, real_t chosen, real_t other) {
   bits_t mask = -(bits_t)condition;
   return tf_from_bits_real((tf_bits_real(chosen) & mask) | (tf_bits_real(other) & ~mask));

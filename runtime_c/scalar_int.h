@@ -102,3 +102,9 @@ static inline int_t tf_wrap_index_int(int_t a, int_t b) {
   int_t last = (int_t)(b - 1);
   return least < last ? least : last;
 }
+
+// chosen where the condition holds, else other. Both are loaded before, since gcc 12 mixes up loads
+// behind several conditions, in steps of a loop that it writes out.
+static inline int_t tf_select_int(bool8_t condition, int_t chosen, int_t other) {
+  return condition ? chosen : other;
+}

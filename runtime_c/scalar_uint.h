@@ -80,3 +80,9 @@ static inline uint_t tf_power_uint(uint_t a, uint_t b) {
   }
   return result;
 }
+
+// chosen where the condition holds, else other. Both are loaded before, since gcc 12 mixes up loads
+// behind several conditions, in steps of a loop that it writes out.
+static inline uint_t tf_select_uint(bool8_t condition, uint_t chosen, uint_t other) {
+  return condition ? chosen : other;
+}

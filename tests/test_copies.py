@@ -414,6 +414,12 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], Any, str]] = [
 ]
 
 
+def test_inputs_are_not_written() -> None:
+    schedule = started(distances, *PAIRS)
+    with pytest.raises(ScheduleError, match="<stage x> is no stage of this schedule"):
+        schedule.cache_write(schedule.stages.inputs[0])
+
+
 @pytest.mark.parametrize(("function", "arrays", "directives", "message"), REFUSED)
 def test_what_is_refused(
     function: Callable[..., Any], arrays: tuple[Any, ...], directives: Any, message: str

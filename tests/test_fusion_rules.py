@@ -147,7 +147,7 @@ def test_nothing_costly_is_computed_again_and_again(monkeypatch: pytest.MonkeyPa
     tiles_of_columns = 2
     assert times(lowered(weighted_totals, *arrays), "exp") == tiles_of_columns * 30 * 400
     monkeypatch.setattr(
-        planner, "tile_reductions", lambda schedule, known, machine: (schedule, known)
+        planner, "tile_reductions", lambda schedule, known, machine, alone: (schedule, known)
     )
     assert times(lowered(weighted_totals, *arrays), "exp") == 50 * 30 * 400
 

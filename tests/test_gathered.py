@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tinyfuse
 from tests.test_fusion import lowered
 from tests.test_fusion_rules import stages_of
 from tinyfuse.errors import ScheduleError
@@ -145,3 +146,17 @@ def test_what_tests_its_indices_is_not_inlined_where_data_decide() -> None:
     message = "data decides where add reads it, and its own expression divides or tests indices"
     with pytest.raises(ScheduleError, match=message):
         schedule.inline(schedule.stage("pad"))
+
+
+def test_what_is_gathered_at_two_places_is_computed_once() -> None:
+    def steps(x, places, count):
+        for _ in range(count):
+            x = np.tanh(x)[places] + x[places[::-1]]
+        return x
+
+    x, places = np.ones(40, np.float32), np.arange(40)[::-1] // 2
+    few, many = (
+        len(tinyfuse.jit(steps, static_argnames="count").lower(x, places, count=n).as_text("c"))
+        for n in (4, 12)
+    )
+    assert many < 3 * few

@@ -34,6 +34,9 @@ from tinyfuse.stage.expr import Expr, Load, Op, walk
 from tinyfuse.stage.index import Axis, affine, index_text
 from tinyfuse.stage.ir import Sort
 
+LONG_LOOP = (
+    32  # steps: of those that are fewer, C compilers write some out before they make vectors
+)
 _UPDATES = {"add": "+=", "multiply": "*="}  # where C's meaning is numpy's, but for bool
 
 
@@ -181,6 +184,14 @@ def adds_up(kernel: Kernel) -> bool:
     )
 
 
+def may_be_written_out(loop: For) -> bool:
+    """Whether a C compiler may make vectors of several statements in a loop, or of its steps side
+    by side in an outer one, rather than of one statement in several steps."""
+    stores = [statement for statement in loop.body if not isinstance(statement, (Alloc, Let))]
+    simple = len(stores) == 1 and isinstance(stores[0], Store)
+    return not simple or loop.variable.extent < LONG_LOOP
+
+
 class _KernelText:
     """The function of one kernel."""
 
@@ -293,7 +304,12 @@ class _KernelText:
     def steps(self, node: For, first: str, last: str) -> list[str]:
         name = node.variable.name
         head = f"for (long {name} = {first}; {name} < {last}; {name}++)"
+        around, self.expressions.written_out = (
+            self.expressions.written_out,
+            may_be_written_out(node),
+        )
         body = self.block(node.body, "  ")
+        self.expressions.written_out = around
         if len(node.body) == 1 and not isinstance(node.body[0], If):
             return [head, *body]
         return [head + " {", *body, "}"]

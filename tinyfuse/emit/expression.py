@@ -20,7 +20,8 @@ class Expressions:
 
     fused: whether the program has fused multiply-adds, whose negation gcc gets wrong, as it does
     that of signed integers. chained: whether the kernel adds up floating-point values, where it
-    gets loads behind several conditions wrong.
+    gets loads behind several conditions wrong; `written_out`: whether a loop is being written of
+    which it makes several steps one, where it does so too.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class Expressions:
         self.local_names, self.used = local_names, used
         self.exact_negatives = "if" if fused else "i"
         self.chained = chained
+        self.written_out = False
 
     def text(self, root: Expr) -> CText:
         done: dict[Expr, CText] = {}
@@ -47,6 +49,9 @@ class Expressions:
         rest = f" + {index_text(position)}" if position != Affine() else ""
         return f"{buffer.name}[{offset}{rest}]".replace("+ -", "- ")
 
+    def _mixes_up(self, dtype: np.dtype) -> bool:
+        return self.written_out or (self.chained and dtype.kind == "f")
+
     def _node(self, node: Expr, done: Mapping[Expr, CText], zeros: Zeros) -> CText:
         if isinstance(node, Op):
             negated = _negated(node) if node.dtype.kind in self.exact_negatives else None
@@ -55,7 +60,7 @@ class Expressions:
                 return op_text("exact_negative", [operand], [node.dtype], node.dtype, self.used)
             operands = [done[operand] for operand in node.operands]
             dtypes = [operand.dtype for operand in node.operands]
-            exact = zeros.meet_in(node) or (self.chained and _loads_by_data(node))
+            exact = zeros.meet_in(node) or (self._mixes_up(node.dtype) and _loads_by_data(node))
             name = f"exact_{node.name}" if exact else node.name
             return op_text(name, operands, dtypes, node.dtype, self.used)
         if isinstance(node, Cast):
@@ -74,8 +79,8 @@ class Expressions:
 
 
 def _loads_by_data(node: Op) -> bool:
-    """Whether data decides if a floating-point value is loaded that lies there in any case."""
-    if node.name != "select" or node.dtype.kind != "f":
+    """Whether data decides if a value is loaded that lies there in any case."""
+    if node.name != "select":
         return False
     condition, *branches = node.operands
     if any(isinstance(part, IndexTest) for part in walk(condition)):

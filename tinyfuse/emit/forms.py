@@ -202,7 +202,8 @@ def select(operation: Operation) -> CText:
 
 def prelude_select(operation: Operation) -> CText:
     """A select by a function of the prelude, whose operands are all evaluated."""
-    function = f"tf_select_{SUFFIXES[operation.dtype]}"
+    suffix = "uint8" if operation.dtype == BOOL else SUFFIXES[operation.dtype]
+    function = f"tf_select_{suffix}"
     operation.used[function] = None
     return call(function, *[operand.text for operand in operation.operands])
 

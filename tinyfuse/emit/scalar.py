@@ -123,7 +123,7 @@ _FORMS: dict[str, Row] = {
     "negative": _numbers(prefix("-")) | {"i": prelude("negative")},
     "exact_add": _floats(prelude("add")),
     "exact_subtract": _floats(prelude("subtract")),
-    "exact_select": _floats(prelude_select),
+    "exact_select": _all(prelude_select),
     "exact_negative": {"i": prelude("negative"), "f": prelude("negative")},
     "positive": _numbers(identity),
     "conjugate": _numbers(identity),

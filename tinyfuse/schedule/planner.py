@@ -82,6 +82,12 @@ class _Use:
     guarded: int
     repeated: int = 0
 
+    @property
+    def is_gather(self) -> bool:
+        """Whether data decides where the element is."""
+        own = (*self.reader.axes, *self.reader.reduce_axes)
+        return any(axis not in own for index in self.indices for axis in index.axes())
+
 
 class _Planner:
     """Decides from the outputs backwards, so that for each stage the stored readers are known."""
@@ -168,7 +174,8 @@ class _Planner:
             return STORE, "it is left alone, as asked for"
         if stage.reduce_axes:
             return STORE, "it is a reduction"
-        if stage in self.gathered and not moves_with_data(stage):
+        gathers = sum(use.is_gather for use in uses)
+        if gathers > 1 or (stage in self.gathered and not moves_with_data(stage)):
             return STORE, f"data decides where {uses[0].reader.name} reads it"
         readers = dict.fromkeys(use.reader for use in uses)
         if len(readers) > 1:

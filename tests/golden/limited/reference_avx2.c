@@ -1,3 +1,4 @@
+typedef __UINT8_TYPE__ bool8_t; // 0 or 1
 typedef __INT32_TYPE__ int32_t;
 typedef __UINT32_TYPE__ uint32_t;
 
@@ -5,6 +6,12 @@ typedef __UINT32_TYPE__ uint32_t;
 // smallest value, whose opposite is itself.
 static inline int32_t tf_negative_int32(int32_t x) {
   return (int32_t)(-(uint32_t)x);
+}
+
+// chosen where the condition holds, else other. Both are loaded before, since gcc 12 mixes up loads
+// behind several conditions, in steps of a loop that it writes out.
+static inline int32_t tf_select_int32(bool8_t condition, int32_t chosen, int32_t other) {
+  return condition ? chosen : other;
 }
 
 typedef struct tf_pool tf_pool;
@@ -16,11 +23,11 @@ static void limited_out(const int32_t *restrict x, const int32_t *restrict low, 
   for (long i = 0; i < 3; i++) {
     for (long j = 0; j < 4; j++) {
       const int32_t joined = x[4 * i + j];
-      out[8 * i + j] = joined < low[i] ? low[i] : joined > high[j] ? high[j] : joined;
+      out[8 * i + j] = tf_select_int32(joined < low[i], low[i], tf_select_int32(joined > high[j], high[j], joined));
     }
     for (long j = 4; j < 8; j++) {
       const int32_t joined = tf_negative_int32(x[4 * i + j - 4]);
-      out[8 * i + j] = joined < low[i] ? low[i] : joined > high[j] ? high[j] : joined;
+      out[8 * i + j] = tf_select_int32(joined < low[i], low[i], tf_select_int32(joined > high[j], high[j], joined));
     }
   }
 }

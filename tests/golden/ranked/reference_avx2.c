@@ -26,6 +26,13 @@ static inline bool8_t tf_isnan_float(float x) {
   return x != x;
 }
 
+// chosen where the condition holds, else other: by their bits. Both are loaded before, since gcc 12
+// mixes up loads behind several conditions, in one sum or in steps of a loop that it writes out.
+static inline float tf_select_float(bool8_t condition, float chosen, float other) {
+  uint32_t mask = -(uint32_t)condition;
+  return tf_from_bits_float((tf_bits_float(chosen) & mask) | (tf_bits_float(other) & ~mask));
+}
+
 // What an unsigned integer is sorted by.
 static inline uint32_t tf_key_uint32(uint32_t item) {
   return item;
@@ -367,7 +374,7 @@ static void ranked_out_2(const int64_t *restrict order_rows, const float *restri
     tf_sort_float(x + 9 * i, sort, sort_work, 9);
     const bool8_t isnan_1 = tf_isnan_float(sort[8]);
     const float sum = 0.0f + sort[4];
-    out_2[i] = isnan_1 ? sort[8] : sum / 1.0f;
+    out_2[i] = tf_select_float(isnan_1, sort[8], sum / 1.0f);
   }
 }
 
