@@ -84,8 +84,6 @@ def with_local(places: Places, stage: Stage, loop: Loop | None) -> tuple[Stages,
 
     Raises ScheduleError where the stage is no chain, or its reduction begins outside of the loop.
     """
-    if stage.is_input:
-        raise ScheduleError("it is an input")
     loops = places.plans[stage].loops
     depth = loops.index(loop) + 1 if loop else 0
     if any(each.axis in stage.reduce_axes for each in loops[:depth]):

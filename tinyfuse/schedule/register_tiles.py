@@ -99,7 +99,7 @@ def _tile(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     places, root = schedule.places, _root(schedule.places, stage)
     if root is None or not _runs_along_rows(places, stage) or len(stage.axes) < 2:
         return None
-    inlined = {each for each, plan in places.plans.items() if plan.inlined}
+    inlined = places.inlined
     loads = list(reads_through(stage, inlined))
     *_, rows, columns = stage.axes
     if _visits(stage) < LEAST_VISITS or not _are_pairs(loads, stage, inlined):
@@ -132,7 +132,7 @@ def _root(places: Places, stage: Stage) -> Stage | None:
         return stage if _computes_rows(places, stage) else None
     if root.reduce_axes or root.row_axis or root.scatter or places.plans[root].compute_at:
         return stage if _computes_rows(places, stage) else None
-    inlined = {each for each, plan in places.plans.items() if plan.inlined}
+    inlined = places.inlined
     loads = [load for load in reads_through(root, inlined) if load.source is stage]
     same = all(tuple(map(only_axis, load.indices)) == root.axes for load in loads)
     return root if same and root.shape == stage.shape else None
@@ -194,7 +194,7 @@ def _visits(stage: Stage) -> int:
 def _height(schedule: Schedule, stage: Stage, machine: Machine, vectors: int) -> int:
     """Rows of a tile of so many vectors each: as many as half of the registers hold, or one where
     the text would be long."""
-    inlined = {each for each, plan in schedule.places.plans.items() if plan.inlined}
+    inlined = schedule.places.inlined
     bodies = [each.body for each in with_inlined(stage, inlined)]
     if sum(point_cost(body) for body in bodies if body is not None) > ROW_BUDGET:
         return 1

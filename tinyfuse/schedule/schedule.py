@@ -320,6 +320,7 @@ class Schedule:
         before all of it is written.
         """
         stage = self.current(stage)
+        self._plan(stage)
         at = None if loop is None else self.find(stage, loop)
         return self._changed(
             partial(with_local, self._places, stage, at), "cache_write", stage, stage.name

@@ -111,7 +111,7 @@ def _bundle(places: Places, root: Stage, machine: Machine) -> Bundle | None:
     reducing = [stage for stage in (root, *attached) if stage.reduce_axes]
     if side is None or not reducing or side.extent * root.dtype.itemsize < machine.vector_bytes:
         return None
-    inlined = {stage for stage, plan in places.plans.items() if plan.inlined}
+    inlined = places.inlined
     sums = [_sum(places, stage, root, side, inlined) for stage in reducing]
     found = [member for member in sums if member]
     if len(found) < len(sums) or any(not _are_alike(member, found[0]) for member in found):
