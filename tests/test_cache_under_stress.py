@@ -242,6 +242,18 @@ def test_compilers_that_end_otherwise(
 
 
 @needs_gcc
+def test_a_compiler_that_crashes_is_asked_again_without_vectors(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    crash = "echo 'kernel.c:9:5: internal compiler error: in vect'; exit 1"
+    retried = 'case "$*" in *-fno-tree-vectorize*) exec gcc "$@";; esac'
+    monkeypatch.setenv("CC", compiler_that(tmp_path, retried, crash))
+    assert answer(7) == 7
+    assert "crashed on the C of" in caplog.text
+    assert cache.disk_cache_info().entries == 1
+
+
+@needs_gcc
 def test_half_a_library_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     compiler = compiler_that(tmp_path, 'gcc "$@"', "truncate -s 100 kernel.so")
     monkeypatch.setenv("CC", compiler)

@@ -234,3 +234,20 @@ def test_masked_reads_of_short_rows_are_what_numpy_reads(name: str, dtype: str) 
         expected = function(x, mask)
         assert np.array_equal(compiled(x, mask), expected)
         assert np.array_equal(compiled.lower(x, mask).unfused().compile()(x, mask), expected)
+
+
+def test_what_one_kernel_puts_somewhere_the_next_one_reads() -> None:
+    """gcc 12 reads too early where it inlines both."""
+
+    def put_and_turned(ids):
+        ids *= ids[::-1]
+        turned = np.flip(ids)
+        across = np.moveaxis(turned, 0, -1)
+        across[across, turned] -= across
+        return ids + 1
+
+    expected = put_and_turned(np.array([[1, 0], [1, 2]], np.uint8))
+    given = np.array([[1, 0], [1, 2]], np.uint8)
+    program = tinyfuse.jit(put_and_turned)
+    assert len(program.lower(given).kernels) > 1
+    assert np.array_equal(program(given), expected)

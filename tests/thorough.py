@@ -1,9 +1,9 @@
 """Long runs of the ladder: `python -m tests.thorough [STATE] [--programs 100000]`.
 
 STATE is a file that says how far the run has come; a run with the same file goes on from there.
-Each program is compiled under two schedules, the default one and a random one. `--sanitize N`
-instead builds N programs as standalone executables with gcc's address and undefined-behaviour
-sanitizers and runs them on recorded inputs. `--math` instead compares mathematical functions with
+Each program is compiled under two schedules, the default one, also with all optimizations, and a
+random one. `--sanitize N` instead builds N programs as standalone executables with gcc's address
+and undefined-behaviour sanitizers and runs them on recorded inputs. `--math` instead compares mathematical functions with
 the exact values: those of one float32 for every float32 (or one of STEP), the others on millions of
 samples. `--pairs` instead compares two scalar operations compiled together with one after another:
 all that there are, or one of STEP.
@@ -37,10 +37,11 @@ LOOPS_EVERY = 10  # one program in so many has its loops interpreted too
 FIRST_SEED = 1_000_000  # the suite's own programs have the seeds below
 
 
-def two_variants(seed: int) -> tuple[Variant, ...]:
-    """The default schedule, and a random one with loops cut into three."""
+def variants(seed: int) -> tuple[Variant, ...]:
+    """The default schedule, quickly compiled and as `tinyfuse.jit` does, where compilers have more
+    occasion to go wrong; and a random one with loops cut into three."""
     random_one = Variant("C of a random schedule", random(seed), pieces=(3,))
-    return Variant("fused C", fused), random_one
+    return Variant("fused C", fused), Variant("fast C", fused, flags=()), random_one
 
 
 def climb_batch(batch: tuple[int, int]) -> Report:
@@ -48,7 +49,7 @@ def climb_batch(batch: tuple[int, int]) -> Report:
     first, count = batch
     programs = [random_program(seed) for seed in range(first, first + count)]
     chosen = {program.label for program in programs[::LOOPS_EVERY]}
-    ladder = Ladder(two_variants(first), lambda case: case.text.splitlines()[0][2:] in chosen)
+    ladder = Ladder(variants(first), lambda case: case.text.splitlines()[0][2:] in chosen)
     return ladder.climb(map(program_case, programs))
 
 

@@ -74,9 +74,12 @@ def emit_c_many(programs: Sequence[Loops], watched: bool = False) -> CModule:
 
 def kernel_texts(loops: Loops) -> tuple[str, ...]:
     """The function of each kernel, as in the C of the whole program."""
-    used: dict[str, None] = {}
-    fused = _has_fma(loops)
-    return tuple([_KernelText(kernel, used, fused).function() for kernel in loops.kernels])
+    return tuple(_kernels(loops, {}))
+
+
+def _kernels(loops: Loops, used: dict[str, None]) -> Iterator[str]:
+    fused, several = _has_fma(loops), len(loops.kernels) > 1
+    return (_KernelText(kernel, used, fused, several).function() for kernel in loops.kernels)
 
 
 def _entry_types(shared: bool) -> str:
@@ -88,9 +91,9 @@ def _shipped(name: str) -> str:
 
 
 def _functions(loops: Loops, used: dict[str, None], watched: bool) -> Iterator[str]:
-    tasks, fused = _task_names(loops), _has_fma(loops)
-    for kernel in loops.kernels:
-        yield _KernelText(kernel, used, fused).function()
+    tasks = _task_names(loops)
+    for kernel, text in zip(loops.kernels, _kernels(loops, used), strict=True):
+        yield text
         if kernel.parallel:
             yield _task(kernel, tasks[kernel])
     yield _entry(loops, tasks, used, watched)
@@ -193,10 +196,14 @@ def may_be_written_out(loop: For) -> bool:
 
 
 class _KernelText:
-    """The function of one kernel."""
+    """The function of one kernel.
 
-    def __init__(self, kernel: Kernel, used: dict[str, None], fused: bool):
-        self.kernel, self.used = kernel, used
+    several: whether it is one of several. They are never inlined then: gcc 12 takes `restrict` to
+    hold longer than the function runs, and reads in the next what this one has still to store.
+    """
+
+    def __init__(self, kernel: Kernel, used: dict[str, None], fused: bool, several: bool):
+        self.kernel, self.used, self.several = kernel, used, several
         self.locals = local_names(kernel)
         self.expressions = Expressions(self.locals, used, fused, adds_up(kernel))
         self.parallel = kernel.parallel
@@ -205,7 +212,8 @@ class _KernelText:
     def function(self) -> str:
         names = [self.parameter(buffer) for buffer in self.kernel.parameters]
         names += ["long begin", "long end"] if self.parallel else []
-        head = f"static void {self.kernel.name}({', '.join(names)}) {{"
+        apart = "__attribute__((noinline)) " if self.several else ""
+        head = f"static {apart}void {self.kernel.name}({', '.join(names)}) {{"
         body = self.block(self.kernel.body, "  ")
         if self.blocks:
             body.append(f"  {self.prelude_call('tf_stream_end')};")

@@ -21,6 +21,9 @@ log = logging.getLogger("tinyfuse.compile")
 
 CACHE_VERSION = "1"  # of what a key is made of and of how libraries are called
 SHOWN_LINES = 20  # of a compiler's complaint
+# What gcc says where it is at fault itself, mostly in its vectorizer. Results are the same without.
+CRASH = "internal compiler error"
+WITHOUT_VECTORS = ("-fno-tree-vectorize",)
 
 _SPLICE = re.compile(r"\\[ \t]*\n|\?\?/")
 _COMMENT = re.compile(
@@ -86,6 +89,11 @@ def _compile_in(where: Path, text: str, name: str, command: list[str], key: str)
         source, library = folder / "kernel.c", folder / "kernel.so"
         source.write_text(text)
         status, complaint = _run(command, folder, environment(where))
+        if status and CRASH in complaint:
+            log.warning(
+                "%s crashed on the C of %s: it is compiled without vectors", command[0], name
+            )
+            status, complaint = _run([*command, *WITHOUT_VECTORS], folder, environment(where))
         if status or not library.exists():
             cache.require_space(where, complaint)
             kept = _keep(where, source, name, key)

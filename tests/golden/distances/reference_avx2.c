@@ -19,7 +19,7 @@ static inline void tf_run(const tf_pool *pool, tf_task task, void *const *buffer
 }
 
 // [centres_copy] reads 3.12 KiB, writes 5 KiB, 0 operations
-static void distances_centres_copy(const float *restrict centres, float *restrict centres_copy) {
+static __attribute__((noinline)) void distances_centres_copy(const float *restrict centres, float *restrict centres_copy) {
   for (long i = 0; i < 32; i++)
     for (long j = 0; j < 20; j++)
       centres_copy[32 * j + i] = centres[20 * i + j];
@@ -33,7 +33,7 @@ static void distances_centres_copy(const float *restrict centres, float *restric
 
 // return np.sqrt(((points[:, None] - centres) ** 2).sum(axis=-1))
 // [subtract, square, sum, out_local, out] reads 6.64 KiB, writes 3.28 KiB, 81984 operations
-static void distances_out(const float *restrict points, const float *restrict centres_copy, float *restrict out, long begin, long end) {
+static __attribute__((noinline)) void distances_out(const float *restrict points, const float *restrict centres_copy, float *restrict out, long begin, long end) {
   for (long i_outer = begin; i_outer < end; i_outer++) {
     if (i_outer < 10) {
       {

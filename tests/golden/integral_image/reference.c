@@ -15,7 +15,7 @@ static inline void tf_run(const tf_pool *pool, tf_task task, void *const *buffer
 
 // return np.cumsum(np.cumsum(image * 2, axis=0), axis=1)
 // [multiply, cumsum] reads 140 KiB, writes 70.3 KiB, 35800 operations
-static void integral_image_cumsum(const float *restrict image, float *restrict cumsum, long begin, long end) {
+static __attribute__((noinline)) void integral_image_cumsum(const float *restrict image, float *restrict cumsum, long begin, long end) {
   for (long j_outer = begin; j_outer < end; j_outer++) {
     if (j_outer < 3) {
       for (long j = 0; j < 64; j++)
@@ -39,7 +39,7 @@ static void integral_image_cumsum_task(void *const *buffers, long begin, long en
 
 // return np.cumsum(np.cumsum(image * 2, axis=0), axis=1)
 // [out] reads 70.3 KiB, writes 70.3 KiB, 17910 operations
-static void integral_image_out(const float *restrict cumsum, float *restrict out, long begin, long end) {
+static __attribute__((noinline)) void integral_image_out(const float *restrict cumsum, float *restrict out, long begin, long end) {
   for (long i = begin; i < end; i++) {
     float out_acc = cumsum[200 * i];
     out[200 * i] = out_acc;

@@ -35,7 +35,7 @@ static inline void tf_run(const tf_pool *pool, tf_task task, void *const *buffer
 
 // return x.sum(), x.sum(axis=0), x.sum(axis=1)
 // [out_lanes, out_blocks] reads 2.4 MiB, writes 2.41 KiB, 668824 operations
-static void large_sums_out_blocks(const float *restrict x, float *restrict out_blocks, long begin, long end) {
+static __attribute__((noinline)) void large_sums_out_blocks(const float *restrict x, float *restrict out_blocks, long begin, long end) {
   for (long b = begin; b < end; b++) {
     float out_lanes[64];
     if (b < 615) {
@@ -64,7 +64,7 @@ static void large_sums_out_blocks_task(void *const *buffers, long begin, long en
 
 // return x.sum(), x.sum(axis=0), x.sum(axis=1)
 // [out_1_blocks] reads 2.43 MiB, writes 24.6 KiB, 630000 operations
-static void large_sums_out_1_blocks(const float *restrict x, float *restrict out_1_blocks, long begin, long end) {
+static __attribute__((noinline)) void large_sums_out_1_blocks(const float *restrict x, float *restrict out_1_blocks, long begin, long end) {
   for (long b = begin; b < end; b++) {
     if (b < 2) {
       for (long i_outer = 0; i_outer < 2; i_outer++) {
@@ -118,7 +118,7 @@ static void large_sums_out_1_blocks_task(void *const *buffers, long begin, long 
 
 // return x.sum(), x.sum(axis=0), x.sum(axis=1)
 // [out, out_1] reads 27 KiB, writes 27 KiB, 4815 operations
-static void large_sums_out_1(float *restrict out_blocks, float *restrict out_1_blocks, float *restrict out, float *restrict out_1) {
+static __attribute__((noinline)) void large_sums_out_1(float *restrict out_blocks, float *restrict out_1_blocks, float *restrict out, float *restrict out_1) {
   for (long b = 0; b < 308; b++)
     out_blocks[2 * b] += out_blocks[2 * b + 1];
   for (long b = 0; b < 154; b++)
@@ -148,7 +148,7 @@ static void large_sums_out_1(float *restrict out_blocks, float *restrict out_1_b
 
 // return x.sum(), x.sum(axis=0), x.sum(axis=1)
 // [out_2_lanes, out_2_blocks, out_2] reads 2.4 MiB, writes 1.17 KiB, 690900 operations
-static void large_sums_out_2(const float *restrict x, float *restrict out_2, long begin, long end) {
+static __attribute__((noinline)) void large_sums_out_2(const float *restrict x, float *restrict out_2, long begin, long end) {
   for (long i = begin; i < end; i++) {
     float out_2_blocks[3];
     for (long b = 0; b < 3; b++) {

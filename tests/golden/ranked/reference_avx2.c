@@ -348,7 +348,7 @@ typedef struct tf_pool tf_pool;
 
 // order = np.argsort(x, axis=0)
 // [order_rows] reads 1.41 KiB, writes 2.81 KiB, 2160 operations
-static void ranked_order_rows(const float *restrict x, int64_t *restrict order_rows) {
+static __attribute__((noinline)) void ranked_order_rows(const float *restrict x, int64_t *restrict order_rows) {
   for (long j = 0; j < 9; j++) {
     float order_rows_row[40];
     for (long i = 0; i < 40; i++)
@@ -361,7 +361,7 @@ static void ranked_order_rows(const float *restrict x, int64_t *restrict order_r
 // return np.take_along_axis(y, order, axis=0), np.sort(x - y), np.median(x, axis=1)
 // [out, subtract, out_1, sort, sum, divide, isnan_1, out_2] reads 7.03 KiB, writes 2.97 KiB, 3720
 //   operations
-static void ranked_out_2(const int64_t *restrict order_rows, const float *restrict y, const float *restrict x, float *restrict out_1, float *restrict out, float *restrict out_2) {
+static __attribute__((noinline)) void ranked_out_2(const int64_t *restrict order_rows, const float *restrict y, const float *restrict x, float *restrict out_1, float *restrict out, float *restrict out_2) {
   for (long i = 0; i < 40; i++) {
     float sort[9];
     for (long j = 0; j < 9; j++)
