@@ -3,10 +3,10 @@
 STATE is a file that says how far the run has come; a run with the same file goes on from there.
 Each program is compiled under two schedules, the default one, also with all optimizations, and a
 random one. `--sanitize N` instead builds N programs as standalone executables with gcc's address
-and undefined-behaviour sanitizers and runs them on recorded inputs. `--math` instead compares mathematical functions with
-the exact values: those of one float32 for every float32 (or one of STEP), the others on millions of
-samples. `--pairs` instead compares two scalar operations compiled together with one after another:
-all that there are, or one of STEP.
+and undefined-behaviour sanitizers and runs them on recorded inputs. `--math` instead compares
+mathematical functions with the exact values: those of one float32 for every float32 (or one of
+STEP), the others on millions of samples. `--pairs` instead compares two scalar operations compiled
+together with one after another: all that there are, or one of STEP.
 """
 
 from __future__ import annotations
