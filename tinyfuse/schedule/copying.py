@@ -15,11 +15,10 @@ from tinyfuse.stage.copies import (
     Pad,
     changed,
     current,
-    depends,
     fresh_name,
     has_room,
 )
-from tinyfuse.stage.expr import Load
+from tinyfuse.stage.expr import Load, depends_on
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -60,7 +59,7 @@ def _direct_readers(
             continue
         for load in reader.reads():
             axes = moving[reader]
-            if load.source is source and (along is None or any(depends(load, a) for a in axes)):
+            if load.source is source and (along is None or any(depends_on(load, a) for a in axes)):
                 if len(axes) > 1:
                     raise ScheduleError(f"more than one axis of {reader.name} goes along with it")
                 found[reader] = next(iter(axes), None)

@@ -174,9 +174,10 @@ class _Planner:
             return STORE, "it is left alone, as asked for"
         if stage.reduce_axes:
             return STORE, "it is a reduction"
-        gathers = sum(use.is_gather for use in uses)
-        if gathers > 1 or (stage in self.gathered and not moves_with_data(stage)):
+        if stage in self.gathered and not moves_with_data(stage):
             return STORE, f"data decides where {uses[0].reader.name} reads it"
+        if sum(use.is_gather for use in uses) > 1:
+            return STORE, f"{uses[0].reader.name} reads it at several places that data decide"
         readers = dict.fromkeys(use.reader for use in uses)
         if len(readers) > 1:
             return self._into_readers(stage, uses, list(readers))

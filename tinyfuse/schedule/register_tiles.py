@@ -22,8 +22,8 @@ from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, place_of, reads_thro
 from tinyfuse.schedule.places import Loop, Places, Site
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import only_axis, point_cost
-from tinyfuse.stage.copies import changes, copies, depends
-from tinyfuse.stage.expr import IndexTest, Load, walk
+from tinyfuse.stage.copies import changes, copies
+from tinyfuse.stage.expr import IndexTest, Load, depends_on, walk
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Stage
 
@@ -176,7 +176,7 @@ def _are_pairs(loads: Sequence[Load], stage: Stage, inlined: Container[Stage]) -
 def _across(loads: Sequence[Load], columns: Axis) -> tuple[tuple[Stage, int], ...] | None:
     """What is read along the columns, but not side by side; None where a copy would not help."""
     found: dict[Stage, int] = {}
-    along = [load for load in loads if depends(load, columns)]
+    along = [load for load in loads if depends_on(load, columns)]
     for load in along:
         if place_of(load).coefficient(columns) != 1:
             others = [other for other in along if other.source is load.source]

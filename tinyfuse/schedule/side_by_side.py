@@ -20,8 +20,7 @@ from tinyfuse.schedule.loop_order import place_of, reads_through, with_inlined
 from tinyfuse.schedule.places import Loop, Places, Site, StagePlan
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import only_axis
-from tinyfuse.stage.copies import depends
-from tinyfuse.stage.expr import IndexTest, Load, walk
+from tinyfuse.stage.expr import IndexTest, Load, depends_on, walk
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Stage
 
@@ -219,7 +218,7 @@ def _meets_pairs(member: Member, members: Sequence[Member], inlined: Collection[
     sums = [other.stage for other in members if other.stage.reduce_axes]
     pairs = [other.stage for other in members if not other.stage.reduce_axes]
     for load in reads_through(member.stage, inlined):
-        both = depends(load, member.side) and depends(load, member.other)
+        both = depends_on(load, member.side) and depends_on(load, member.other)
         apart = both and place_of(load).coefficient(member.side) != 1
         if load.data or load.source in sums or (apart and load.source not in pairs):
             return False

@@ -14,6 +14,7 @@ from tinyfuse.stage.expr import (
     Expr,
     IndexTest,
     Load,
+    depends_on,
     loads,
     rewrite,
     select,
@@ -185,7 +186,7 @@ def has_room(change: Pad) -> bool:
     """Whether what a stage reads is there also past the end; else the elements there are zeros."""
     longer = Axis(change.axis.name, change.extent)
     return all(
-        _is_inside(load) or not depends(load, longer)
+        _is_inside(load) or not depends_on(load, longer)
         for expression in change.stage.expressions
         for load in loads(substitute(expression, {change.axis: longer}))
     )
@@ -209,7 +210,7 @@ def _check_readers(source: Stage, readers: Mapping[Stage, Axis | None]) -> None:
 
 
 def _is_copied(load: Load, source: Stage, along: Axis | None) -> bool:
-    return load.source is source and (along is None or depends(load, along))
+    return load.source is source and (along is None or depends_on(load, along))
 
 
 MAKE: Mapping[type, Callable[[Stages, Change], Stages]] = {
@@ -221,11 +222,6 @@ MAKE: Mapping[type, Callable[[Stages, Change], Stages]] = {
 
 def _same_axes(stage: Stage) -> tuple[Axis, ...]:
     return tuple([Axis(axis.name, axis.extent) for axis in stage.axes])
-
-
-def depends(load: Load, axis: Axis) -> bool:
-    """Whether an axis is part of the indices of a load."""
-    return any(axis in index.axes() for index in load.indices)
 
 
 def _rebuilt(
