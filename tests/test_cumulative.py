@@ -319,12 +319,13 @@ def test_what_would_change_the_meaning_is_refused() -> None:
 def kernel_text(stages: Stages, name: str) -> str:
     schedule, _ = default_schedule(stages, REFERENCE, stored=("total",))
     text = emit_c(lower(schedule, REFERENCE)).text
-    return text[text.index(f"static void {name}(") :].split("\n}\n")[0]
+    return text[text.index(f"static __attribute__((noinline)) void {name}(") :].split("\n}\n")[0]
 
 
 def test_a_row_is_added_up_in_a_register() -> None:
     assert kernel_text(scan((3, 20), 1), "scan_total") == (
-        "static void scan_total(const float *restrict x, float *restrict total) {\n"
+        "static __attribute__((noinline)) void scan_total("
+        "const float *restrict x, float *restrict total) {\n"
         "  for (long i = 0; i < 3; i++) {\n"
         "    float total_acc = x[20 * i];\n"
         "    total[20 * i] = total_acc;\n"
@@ -338,7 +339,8 @@ def test_a_row_is_added_up_in_a_register() -> None:
 
 def test_rows_are_added_to_the_row_before() -> None:
     assert kernel_text(scan((20, 3), 0), "scan_total") == (
-        "static void scan_total(const float *restrict x, float *restrict total) {\n"
+        "static __attribute__((noinline)) void scan_total("
+        "const float *restrict x, float *restrict total) {\n"
         "  for (long j = 0; j < 3; j++)\n"
         "    total[j] = x[j];\n"
         "  for (long i = 1; i < 20; i++)\n"

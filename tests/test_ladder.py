@@ -242,11 +242,11 @@ def test_text_that_is_not_c_is_found(monkeypatch: pytest.MonkeyPatch):
 
 def test_another_order_of_summation_is_found(monkeypatch: pytest.MonkeyPatch):
     """Lanes combined with their neighbours instead of halved."""
-    rounds = tinyfuse.lower.lower.rounds
+    rounds = tinyfuse.lower.trees.rounds
     monkeypatch.setattr(
-        tinyfuse.lower.lower, "rounds", lambda order, length: rounds(Order.PAIRWISE, length)
+        tinyfuse.lower.trees, "rounds", lambda order, length: rounds(Order.PAIRWISE, length)
     )
-    monkeypatch.setattr(tinyfuse.lower.lower, "can_halve", lambda *row: False)
+    monkeypatch.setattr(tinyfuse.lower.trees, "can_halve", lambda *row: False)
     report = climb([planted()], Variant("fused C", fused))
     assert set(rungs(report)) == {"unfused loops", "fused loops", "fused C"}
 

@@ -442,9 +442,10 @@ def test_a_row_in_memory_is_sorted_where_it_lies() -> None:
 def test_a_row_that_is_computed_is_filled_first() -> None:
     stages = checked_stages(ordered(GraphBuilder("ordered")))
     text = emit_c(fused(stages)).text
-    start = text.index("static void ordered_rows(")
+    start = text.index("static __attribute__((noinline)) void ordered_rows(")
     assert text[start:].split("\n}\n")[0] == (
-        "static void ordered_rows(const float *restrict x, float *restrict rows) {\n"
+        "static __attribute__((noinline)) void ordered_rows("
+        "const float *restrict x, float *restrict rows) {\n"
         "  for (long i = 0; i < 5; i++) {\n"
         "    for (long j = 0; j < 7; j++) {\n"
         "      const float doubled = x[7 * i + j] + x[7 * i + j];\n"
