@@ -156,6 +156,12 @@ def ranked(x, y):
     return np.take_along_axis(y, order, axis=0), np.sort(x - y), np.median(x, axis=1)
 
 
+def layers(x, first, second, third):
+    for weight in (first, second, third):
+        x = x + np.tanh(x @ weight)
+    return x
+
+
 PROGRAMS: dict[str, Example] = {
     example.function.__name__: example
     for example in [
@@ -185,5 +191,6 @@ PROGRAMS: dict[str, Example] = {
         Example(smallest, (("float32", (3, 3)),)),
         Example(integral_image, (("float32", (90, 200)),)),
         Example(ranked, (("float32", (40, 9)), ("float32", (40, 9)))),
+        Example(layers, (("float32", (40, 16)), *[("float32", (16, 16))] * 3)),
     ]
 }

@@ -477,7 +477,7 @@ def test_long_rows_are_sorted_in_scratch_memory(
 def sorting(row: Buffer, to: Buffer, work: Buffer, extent: int = 8) -> Loops:
     rows = [Row(buffer, Affine()) for buffer in (row, to, work)]
     statement = SortRow(Sort.ELEMENTS, *rows, extent)
-    kernel = Kernel("k", (statement,), (row, to), frozenset([to]), ("y",), None)  # type: ignore[arg-type]
+    kernel = Kernel("k", (statement,), (row, work, to), frozenset([to]), ("y",), None)  # type: ignore[arg-type]
     return Loops("f", (row,), (to,), (kernel,), ((work, 0),), work.nbytes)
 
 

@@ -127,7 +127,8 @@ class Lowered:
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The loop nests that compute stages, each a C function, in the order they run."""
+        """The loop nests that compute stages, in the order they run; those that differ in names
+        alone call one C function."""
         return tuple([kernel for kernel in self.loops.kernels if not self._is_pack(kernel)])
 
     @cached_property

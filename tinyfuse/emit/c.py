@@ -1,4 +1,4 @@
-"""C text from loop nests: one function for each kernel, and one entry that calls them in order."""
+"""C text from loop nests: a function for each different kernel, and an entry that calls them."""
 
 from __future__ import annotations
 
@@ -74,12 +74,20 @@ def emit_c_many(programs: Sequence[Loops], watched: bool = False) -> CModule:
 
 def kernel_texts(loops: Loops) -> tuple[str, ...]:
     """The function of each kernel, as in the C of the whole program."""
-    return tuple(_kernels(loops, {}))
+    texts = _kernels(loops, {})
+    return tuple([texts[kernel.function] for kernel in loops.kernels])
 
 
-def _kernels(loops: Loops, used: dict[str, None]) -> Iterator[str]:
+def _kernels(loops: Loops, used: dict[str, None]) -> dict[Kernel, str]:
+    """The functions, each once."""
     fused, several = _has_fma(loops), len(loops.kernels) > 1
-    return (_KernelText(kernel, used, fused, several).function() for kernel in loops.kernels)
+    callers: dict[Kernel, list[Kernel]] = {}
+    for kernel in loops.kernels:
+        callers.setdefault(kernel.function, []).append(kernel)
+    return {
+        kernel: _KernelText(kernel, used, fused, several).function(others)
+        for kernel, (_, *others) in callers.items()
+    }
 
 
 def _entry_types(shared: bool) -> str:
@@ -92,7 +100,7 @@ def _shipped(name: str) -> str:
 
 def _functions(loops: Loops, used: dict[str, None], watched: bool) -> Iterator[str]:
     tasks = _task_names(loops)
-    for kernel, text in zip(loops.kernels, _kernels(loops, used), strict=True):
+    for kernel, text in _kernels(loops, used).items():
         yield text
         if kernel.parallel:
             yield _task(kernel, tasks[kernel])
@@ -102,7 +110,7 @@ def _functions(loops: Loops, used: dict[str, None], watched: bool) -> Iterator[s
 def _has_fma(loops: Loops) -> bool:
     return any(
         isinstance(node, Op) and node.name == "fma"
-        for kernel in loops.kernels
+        for kernel in dict.fromkeys(each.function for each in loops.kernels)
         for statement in walk_statements(kernel.body)
         for value in values_of(statement)
         for node in walk(value)
@@ -145,7 +153,7 @@ def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None], wat
     for buffer, offset in loops.scratch:
         place = f"(void *)((char *)scratch + {offset})" if offset else "scratch"
         lines.append(f"{type_text(buffer.dtype, used)} *{buffer.name} = {place};")
-    calls = [_call(kernel, tasks[kernel]) for kernel in loops.kernels]
+    calls = [_call(kernel, tasks[kernel.function]) for kernel in loops.kernels]
     lines += _watched(calls, len(loops.inputs) + len(loops.outputs)) if watched else calls
     body = "".join(f"  {line}\n" for line in lines)
     unused = [
@@ -172,7 +180,7 @@ def _watched(calls: Sequence[str], place: int) -> list[str]:
 def _call(kernel: Kernel, task: str) -> str:
     arguments = ", ".join(buffer.name for buffer in kernel.parameters)
     if not kernel.parallel:
-        return f"{kernel.name}({arguments});"
+        return f"{kernel.function.name}({arguments});"
     extent = kernel.parallel.variable.extent
     return f"tf_run(pool, {task}, (void *[]){{{arguments}}}, {extent}, {kernel.grain});"
 
@@ -209,7 +217,8 @@ class _KernelText:
         self.parallel = kernel.parallel
         self.blocks: dict[Store, str] = {}  # where elements to be streamed are put first
 
-    def function(self) -> str:
+    def function(self, others: Sequence[Kernel]) -> str:
+        """Its text; others: kernels that call it with other arrays."""
         names = [self.parameter(buffer) for buffer in self.kernel.parameters]
         names += ["long begin", "long end"] if self.parallel else []
         apart = "__attribute__((noinline)) " if self.several else ""
@@ -217,7 +226,7 @@ class _KernelText:
         body = self.block(self.kernel.body, "  ")
         if self.blocks:
             body.append(f"  {self.prelude_call('tf_stream_end')};")
-        return "\n".join([*kernel_comment(self.kernel), head, *body, "}"])
+        return "\n".join([*kernel_comment(self.kernel, others), head, *body, "}"])
 
     def parameter(self, buffer: Buffer) -> str:
         constant = "" if buffer in self.kernel.written else "const "

@@ -13,8 +13,9 @@ WIDTH = 100  # of what is not the user's
 UNBROKEN = "\N{NO-BREAK SPACE}"  # a space where no line ends
 
 
-def kernel_comment(kernel: Kernel) -> list[str]:
-    """The user's statements, then the stages, bytes and operations of the nest."""
+def kernel_comment(kernel: Kernel, others: Sequence[Kernel] = ()) -> list[str]:
+    """The user's statements, then the stages, bytes and operations of the nest; others: what calls
+    the same function."""
     statements = dict.fromkeys(source.statement for source in kernel.sources if source.statement)
     lines = [safe(line) for text in statements for line in text.splitlines()]
     spent = kernel.cost
@@ -22,6 +23,9 @@ def kernel_comment(kernel: Kernel) -> list[str]:
         f"[{names_text(kernel.stages)}] reads {size_text(spent.bytes_read)},"
         f" writes {size_text(spent.bytes_written)}, {count_text(spent.flops)}"
     )
+    if others:
+        results = [b.name for other in others for b in other.parameters if b in other.written]
+        summary += f"; also called for {names_text(results)}"
     return [*[f"// {line}".rstrip() for line in lines], *_wrapped(summary)]
 
 

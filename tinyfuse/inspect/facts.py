@@ -10,6 +10,7 @@ from tinyfuse.emit.c import kernel_texts
 from tinyfuse.graph.ir import Var
 from tinyfuse.inspect.nest import nest_lines
 from tinyfuse.loops.ir import Buffer, Kernel
+from tinyfuse.loops.printer import again_text
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.cost import predicted_seconds
 from tinyfuse.schedule.decisions import Decision
@@ -137,6 +138,8 @@ def _kernel_facts(
     kernel: Kernel, text: str, decisions: tuple[Decision, ...], seconds: float
 ) -> KernelFacts:
     lines, nest = lines_of(kernel.sources), nest_lines(kernel.body)
+    if kernel.again:  # whose text stands there already
+        nest, text = [again_text(kernel)], f"// {again_text(kernel)}"
     return KernelFacts(kernel, tuple(lines), tuple(nest), text, decisions, seconds)
 
 

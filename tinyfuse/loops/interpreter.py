@@ -42,7 +42,8 @@ def interpret_loops(
         memory[buffer] = undefined(buffer)
     with np.errstate(all="ignore"):
         for kernel in loops.kernels:
-            _Run(memory, numerics).block(kernel.body)
+            given = zip(kernel.function.parameters, kernel.parameters, strict=True)
+            _Run({own: memory[buffer] for own, buffer in given}, numerics).block(kernel.body)
     return [memory[buffer] for buffer in loops.outputs]
 
 

@@ -196,12 +196,13 @@ class Cost:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
-    """One loop nest: one C function.
+    """One loop nest: one call of a C function.
 
     parameters: the buffers it uses that are not its own, those that it writes last.
     stages: the names of the stages it computes, inlined ones too. A parallel kernel is one
     parallel loop, after scalars that each thread computes for itself; `grain` is the least number
-    of its steps that a thread takes at a time.
+    of its steps that a thread takes at a time. again: an earlier kernel whose function this one
+    calls: the body is that one's, with these parameters, in their order, in place of its own.
     """
 
     name: str
@@ -212,9 +213,15 @@ class Kernel:
     cost: Cost
     sources: tuple[Source, ...] = ()
     grain: int = 1
+    again: Kernel | None = None
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}: {', '.join(self.stages)}>"
+
+    @property
+    def function(self) -> Kernel:
+        """The kernel that the body and its buffers belong to."""
+        return self.again or self
 
     @property
     def parallel(self) -> For | None:

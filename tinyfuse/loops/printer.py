@@ -50,11 +50,20 @@ def loops_text(loops: Loops) -> str:
 
 
 def kernel_lines(kernel: Kernel) -> list[str]:
-    """One kernel: the stages it computes, then its statements."""
+    """One kernel: the stages it computes, then its statements, or the kernel that has the same."""
     steps = "1 step" if kernel.grain == 1 else f"{kernel.grain} steps"
     grain = f", at least {steps} to a thread" if kernel.parallel else ""
     head = f"kernel {kernel.name} computes {', '.join(kernel.stages)}{grain}"
+    if kernel.again:
+        return [head, f"  {again_text(kernel)}"]
     return [head, *_Lines(kernel).block(kernel.body)]
+
+
+def again_text(kernel: Kernel) -> str:
+    """Which function a kernel calls, and with what: `as f_y, with x_1 for x, y_1 for y`."""
+    pairs = zip(kernel.parameters, kernel.function.parameters, strict=True)
+    given = [f"{mine.name} for {its.name}" for mine, its in pairs if mine is not its]
+    return f"as {kernel.function.name}, with {', '.join(given)}"
 
 
 def loop_text(node: For) -> str:

@@ -42,10 +42,33 @@ def verify_loops(loops: Loops) -> None:
     for buffer, offset in loops.scratch:
         fits = offset >= 0 and offset + buffer.nbytes <= loops.scratch_bytes
         _check(fits, f"{loops.name}: {buffer.name} lies outside the scratch memory")
+    verified: set[Kernel] = set()
     for kernel in loops.kernels:
-        _Scope(kernel, set(buffers), set(loops.inputs)).block(
-            kernel.body, frozenset(), outermost=True
-        )
+        if kernel.again:
+            _verify_again(kernel, verified, set(buffers) - set(loops.inputs))
+        else:
+            parameters = set(kernel.parameters)
+            unknown = parameters.difference(buffers)
+            _check(not unknown, f"kernel {kernel.name}: {unknown} are no arrays of the program")
+            _Scope(kernel, parameters, set(loops.inputs)).block(
+                kernel.body, frozenset(), outermost=True
+            )
+        verified.add(kernel)
+
+
+def _verify_again(kernel: Kernel, earlier: set[Kernel], writable: set[Buffer]) -> None:
+    """A kernel that calls the function of another."""
+    function, name = kernel.function, f"kernel {kernel.name}"
+    _check(function in earlier, f"{name} calls a function that comes later")
+    _check(kernel.body is function.body, f"{name} has a body of its own")
+    pairs = [*zip(function.parameters, kernel.parameters, strict=True)]
+    for own, given in pairs:
+        alike = (own.dtype, own.size) == (given.dtype, given.size)
+        _check(alike, f"{name}: {given.name} stands for {own.name}, which is of another type")
+    written = {given for own, given in pairs if own in function.written}
+    _check(written == kernel.written, f"{name} writes {written}, not {set(kernel.written)}")
+    _check(written <= writable, f"{name} writes an input")
+    _check(len({*kernel.parameters}) == len(pairs), f"{name} is given an array twice")
 
 
 class _Scope:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
@@ -25,6 +26,7 @@ from tinyfuse.loops.ir import (
     Statement,
     Store,
 )
+from tinyfuse.lower.alike import Form, Key, form_of
 from tinyfuse.lower.bounds import Ranges, whole
 from tinyfuse.lower.collapse import collapse
 from tinyfuse.lower.coverage import Coverage
@@ -47,6 +49,9 @@ from tinyfuse.stage.expr import Const, Expr, Load
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Order, Stage
 
+if TYPE_CHECKING:
+    from tinyfuse.source import Source
+
 
 def lower(schedule: Schedule, machine: Machine) -> Loops:
     """The loop nests of a scheduled program, one kernel for each stage computed at the root.
@@ -65,9 +70,11 @@ class _Lowering(TreeLowering):
         self.reads: dict[Stage, Reads] = {}
         self.places = schedule.places
         self.regions = Regions(self.places, self.reads)
-        self.lanes: set[Stage] = set()  # stages whose last axis is halved to one element
         # An inlined stage names a local, a stored one its buffer.
         self.stored = [s for s in self.stages.stages if not schedule[s].inlined]
+        halved = [s for s in self.stored if s.order is Order.HALVING]
+        self.lanes = {s.reads()[0].source for s in halved}  # whose last axis is halved to one
+        self.known: dict[Key, tuple[Kernel, Form]] = {}
         self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
         self.names = Names(self.reserved)
         self.loop_stack: list[Axis] = []
@@ -75,13 +82,12 @@ class _Lowering(TreeLowering):
         self.own_buffers: dict[str, Buffer] = {}
 
     def program(self) -> Loops:
-        self._read()
         buffers = self._root_buffers()
         roots = list(self.places.kernels)
         for stage in roots:
             if not _size(stage):  # which computes nothing: what is kept of others has to be empty
                 Coverage(self.places, stage).check_kernel()
-        kernels = tuple(self._kernel(stage) for stage in roots if _size(stage))
+        kernels = tuple([self._kernel(stage) for stage in roots if _size(stage)])
         scratch, scratch_bytes = plan_scratch(
             kernels, [b for b in (*buffers, *self.own_buffers.values()) if b.scope is Scope.SCRATCH]
         )
@@ -93,12 +99,6 @@ class _Lowering(TreeLowering):
             scratch,
             scratch_bytes,
         )
-
-    def _read(self) -> None:
-        for stage in self.stored:
-            if stage.order is Order.HALVING:
-                self.lanes.add(stage.reads()[0].source)
-            self.reads[stage] = reads_of(self.schedule, stage.expressions)
 
     def _root_buffers(self) -> list[Buffer]:
         buffers = []
@@ -128,8 +128,43 @@ class _Lowering(TreeLowering):
         return buffer
 
     def _kernel(self, stage: Stage) -> Kernel:
+        form = form_of(self.places, stage, self.lanes)
+        if form.key in self.known:
+            return self._again(stage, form, *self.known[form.key])
+        kernel = self._lowered(stage)
+        buffers = {self.storage[s].buffer for s in form.stages if s in self.storage}
+        if buffers.issuperset(kernel.parameters):
+            self.known[form.key] = kernel, form
+        return kernel
+
+    def _again(self, stage: Stage, form: Form, known: Kernel, its: Form) -> Kernel:
+        """A kernel that does to other arrays what an earlier one does."""
+        others = dict(zip(its.stages, form.stages, strict=True))
+        names = {mine.name: other for mine, other in others.items()}
+        stages = [names[name] for name in known.stages]
+        buffers = {
+            self.storage[mine].buffer: self.storage[other].buffer
+            for mine, other in others.items()
+            if other in self.storage
+        }
+        return replace(
+            known,
+            name=self._kernel_name(stage),
+            parameters=tuple([buffers[buffer] for buffer in known.parameters]),
+            written=frozenset([buffers[buffer] for buffer in known.written if buffer in buffers]),
+            stages=tuple([each.name for each in stages]),
+            sources=_sources(stages),
+            again=known,
+        )
+
+    def _kernel_name(self, stage: Stage) -> str:
+        return f"{self.stages.name}_{stage.name}"
+
+    def _lowered(self, stage: Stage) -> Kernel:
         self.names = Names(self.reserved)
         self.coverage = Coverage(self.places, stage)
+        for member in (stage, *self.places.inside(Site(stage, None))):
+            self.reads[member] = reads_of(self.schedule, member.expressions)
         statements = self._produce(stage, {axis: whole(axis) for axis in stage.axes})
         self.coverage.check_kernel()
         computed = self._computed(stage)
@@ -137,18 +172,16 @@ class _Lowering(TreeLowering):
         streamed = [self.storage[s].buffer for s in computed if self.schedule[s].streamed]
         if streamed:
             body = stream(body, streamed)
-        sources = tuple(dict.fromkeys(source for s in computed for source in s.sources))
-        name = f"{self.stages.name}_{stage.name}"
         counts = count(body)
         spent = counts.cost()
         return Kernel(
-            name,
+            self._kernel_name(stage),
             with_prefetches(body, self.machine),
             counts.parameters(),
             frozenset(counts.written),
             tuple(s.name for s in computed),
             spent,
-            sources,
+            _sources(computed),
             grain(body, spent, self.machine),
         )
 
@@ -409,6 +442,10 @@ class _Lowering(TreeLowering):
     def _scope(self, stage: Stage, region: Ranges) -> Scope:
         single = all(range_.extent == 1 for range_ in region.values())
         return Scope.REGISTER if single and not self.places.plans[stage].ring else Scope.STACK
+
+
+def _sources(stages: Sequence[Stage]) -> tuple[Source, ...]:
+    return tuple(dict.fromkeys(source for stage in stages for source in stage.sources))
 
 
 def _rolled(kind: LoopKind) -> LoopKind:
