@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tinyfuse
+from tinyfuse.runtime.build import mixes_precisions
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -152,3 +153,22 @@ def test_a_function_that_computes_nothing_needs_no_compiler(monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler")
     assert tinyfuse.jit(lambda x: (x.T, 5))(X)[1] == 5
     assert tinyfuse.jit(lambda: ())() == ()
+
+
+def rounded(x):
+    single = x.astype(np.float32)
+    return single == x, single.astype(np.float64)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 64, 100])
+def test_a_double_that_is_rounded_and_widened_again_stays_rounded(count: int) -> None:
+    """Vectors of a few of them, which gcc 12 leaves as they were; see `mixes_precisions`."""
+    x = np.cosh(np.linspace(0.1, 1, count))
+    for result, expected in zip(tinyfuse.jit(rounded)(x), rounded(x), strict=True):
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_both_types_in_a_text_are_found_but_not_in_its_comments() -> None:
+    assert mixes_precisions("float f(double x);")
+    assert not mixes_precisions("float f(float x); // no double")
+    assert not mixes_precisions("float tf_double(float x);")

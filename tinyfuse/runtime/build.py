@@ -25,6 +25,11 @@ SHOWN_LINES = 20  # of a compiler's complaint
 CRASH = "internal compiler error"
 WITHOUT_VECTORS = ("-fno-tree-vectorize",)
 
+# gcc 12 takes a double that is rounded to float and widened again for the same double, where it
+# makes vectors of statements one after the other: not where both types are in a text, then.
+WITHOUT_STATEMENT_VECTORS = ("-fno-tree-slp-vectorize",)
+_TYPES = re.compile(r"\b(float|double)\b")
+
 _SPLICE = re.compile(r"\\[ \t]*\n|\?\?/")
 _COMMENT = re.compile(
     r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|//[^\n]*|/\*.*?\*/""", re.DOTALL
@@ -47,6 +52,8 @@ def build(text: str, name: str, *, flags: tuple[str, ...] = (), libc: bool = Fal
         CacheError: the cache directory is not safe to use.
     """
     compiler = find_compiler()
+    if compiler.kind == "gcc" and mixes_precisions(text):
+        flags = (*WITHOUT_STATEMENT_VECTORS, *flags)
     arguments = compiler.arguments(flags, libc=libc)
     key = cache_key(text, compiler, arguments)
     found = cache.lookup(key)
@@ -61,6 +68,11 @@ def cache_key(text: str, compiler: Compiler, arguments: list[str]) -> str:
     command = compiler.call("", "", arguments)
     parts = (CACHE_VERSION, compiler.identity, cpu_identity(), *command, without_comments(text))
     return sha256("\0".join(parts).encode())
+
+
+def mixes_precisions(text: str) -> bool:
+    """Whether a C text, its comments left out, has both float and double."""
+    return len({match[1] for match in _TYPES.finditer(without_comments(text))}) == 2
 
 
 def without_comments(text: str) -> str:
