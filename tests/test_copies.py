@@ -50,6 +50,10 @@ def looked_up(x, places):
     return (x * 2)[places]
 
 
+def looked_up_through(x, places):
+    return (np.exp(x) + 1)[places]
+
+
 def ones(*shape: int) -> np.ndarray:
     return np.ones(shape, np.float32)
 
@@ -377,6 +381,14 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], Any, str]] = [
             stages[0], Loop(stages[0].axes[0], 2), stages[0].axes[1], stages[0].axes[0]
         ),
         "layout(multiply): data decides where along i it is used",
+    ),
+    (
+        looked_up_through,  # what is inlined is read there, and reads there
+        (ones(6, 3), np.array([1, 2])),
+        lambda s, *stages: s.inline(stages[1]).layout(
+            stages[0], Loop(stages[0].axes[0], 2), stages[0].axes[1], stages[0].axes[0]
+        ),
+        "layout(exp_1): data decides where along i it is used",
     ),
     (
         distances,

@@ -248,16 +248,25 @@ def _check_layouts(places: Places, directive: str) -> None:
         if stage.sort and last < len(plan.layout) - 1:
             raise ScheduleError(f"{at}: its rows are sorted as a whole, side by side in memory")
         divided = {part.axis for part in plan.layout if part.step > 1}
-        for axis in stage.axes[: _indexed_by_data(places, stage)]:
+        written = len(stage.scatter.targets) if stage.scatter else 0
+        for axis in stage.axes[: max(written, _placed_by_data(places).get(stage, 0))]:
             if axis in divided:
                 raise ScheduleError(f"{at}: data decides where along {axis.name} it is used")
 
 
-def _indexed_by_data(places: Places, stage: Stage) -> int:
-    """Along how many of the first axes of a stage data decides where it is read or written."""
-    loads = [load for reader in places.stages.stages for load in reader.reads()]
-    read = [len(load.data) for load in loads if load.source is stage]
-    return max([0, *read, len(stage.scatter.targets) if stage.scatter else 0])
+def _placed_by_data(places: Places) -> dict[Stage, int]:
+    """For each source along how many of its first axes data decides where it is read; through
+    inlined stages too, which are read at such places themselves."""
+    found: dict[Stage, int] = {}
+    for reader in reversed(places.stages.stages):
+        known = reader.axes[: found.get(reader, 0)] if places.plans[reader].inlined else ()
+        for load in reader.reads():
+            ends = [len(load.data)]
+            for end, place in enumerate(load.places, 1):
+                if place is not None and any(axis in known for axis in place.axes()):
+                    ends.append(end)
+            found[load.source] = max([found.get(load.source, 0), *ends])
+    return found
 
 
 def _check_rings(places: Places, directive: str) -> None:
@@ -277,9 +286,8 @@ def _check_rings(places: Places, directive: str) -> None:
         for reader in places.readers[stage]:
             if not places.within(reader, site):
                 raise ScheduleError(f"{at}: {reader.name} reads it after the loop")
-        for load in (load for reader in places.stages.stages for load in reader.reads()):
-            if load.source is stage and load.data:
-                raise ScheduleError(f"{at}: data decides where it is read")
+        if _placed_by_data(places).get(stage):
+            raise ScheduleError(f"{at}: data decides where it is read")
 
 
 def _check_order(places: Places, directive: str) -> None:
