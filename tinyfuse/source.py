@@ -6,6 +6,7 @@ import ast
 import linecache
 import os
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType
 
@@ -57,6 +58,18 @@ class _Function:
 # By id: code objects of different files can be equal.
 _functions: dict[int, _Function] = {}
 _LIMIT = 20_000  # functions that are made again and again must not fill the memory
+
+# CPython 3.11 counts how deep a tree is in one place for all threads, and raises SystemError where
+# two parse at once: https://github.com/python/cpython/issues/106905.
+_parsing = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _parsing
+    _parsing = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)  # another thread may have held it
 
 
 def here() -> Source:
@@ -166,7 +179,8 @@ def _parse(code: CodeType) -> list[_Statement]:
         # inside `if True:` an indented function parses as it stands, columns and all
         opening = "if True:\n" if indent else "\n"
         try:
-            module = ast.parse(opening + "".join(block))
+            with _parsing:
+                module = ast.parse(opening + "".join(block))
         except (SyntaxError, ValueError):
             continue
         return [_statement(node, start - 2) for node in ast.walk(module) if _is_users(node)]

@@ -7,14 +7,15 @@ met, and what is left of the kernel is compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
 
-from tinyfuse.records import dataclass
+from tinyfuse.loops.ir import Buffer, Kernel
+from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.places import Loop, Places, Site
 from tinyfuse.stage.expr import Accumulator, Cast, Const, Expr, Index, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, Term
-from tinyfuse.stage.ir import Stage
+from tinyfuse.stage.ir import Stage, sources_of
 
 Key = tuple[Hashable, ...]
 
@@ -25,6 +26,33 @@ class Form:
 
     key: Key
     stages: tuple[Stage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A kernel that is lowered. buffers: of the stages that are stored."""
+
+    kernel: Kernel
+    form: Form
+    buffers: Mapping[Stage, Buffer]
+
+    def again(self, form: Form, buffers: Mapping[Stage, Buffer], name: str) -> Kernel:
+        """The kernel of this name that is alike, with its form and buffers."""
+        others = dict(zip(self.form.stages, form.stages, strict=True))
+        named = {mine.name: other for mine, other in others.items()}
+        stages = [named[each] for each in self.kernel.stages]
+        given = {
+            self.buffers[mine]: buffers[other] for mine, other in others.items() if other in buffers
+        }
+        return replace(
+            self.kernel,
+            name=name,
+            parameters=tuple([given[buffer] for buffer in self.kernel.parameters]),
+            written=frozenset([given[buffer] for buffer in self.kernel.written if buffer in given]),
+            stages=tuple([stage.name for stage in stages]),
+            sources=sources_of(stages),
+            again=self.kernel,
+        )
 
 
 def form_of(places: Places, root: Stage, lanes: Collection[Stage]) -> Form:

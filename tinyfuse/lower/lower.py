@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
@@ -26,7 +25,7 @@ from tinyfuse.loops.ir import (
     Statement,
     Store,
 )
-from tinyfuse.lower.alike import Form, Key, form_of
+from tinyfuse.lower.alike import Form, Key, Known, form_of
 from tinyfuse.lower.bounds import Ranges, whole
 from tinyfuse.lower.collapse import collapse
 from tinyfuse.lower.coverage import Coverage
@@ -47,10 +46,7 @@ from tinyfuse.schedule.places import STACK_LIMIT, Loop, Site
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.expr import Const, Expr, Load
 from tinyfuse.stage.index import Affine, Axis, affine
-from tinyfuse.stage.ir import Order, Stage
-
-if TYPE_CHECKING:
-    from tinyfuse.source import Source
+from tinyfuse.stage.ir import Order, Stage, sources_of
 
 
 def lower(schedule: Schedule, machine: Machine) -> Loops:
@@ -74,7 +70,7 @@ class _Lowering(TreeLowering):
         self.stored = [s for s in self.stages.stages if not schedule[s].inlined]
         halved = [s for s in self.stored if s.order is Order.HALVING]
         self.lanes = {s.reads()[0].source for s in halved}  # whose last axis is halved to one
-        self.known: dict[Key, tuple[Kernel, Form]] = {}
+        self.known: dict[Key, Known] = {}
         self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
         self.names = Names(self.reserved)
         self.loop_stack: list[Axis] = []
@@ -129,33 +125,17 @@ class _Lowering(TreeLowering):
 
     def _kernel(self, stage: Stage) -> Kernel:
         form = form_of(self.places, stage, self.lanes)
-        if form.key in self.known:
-            return self._again(stage, form, *self.known[form.key])
+        known = self.known.get(form.key)
+        if known:
+            return known.again(form, self._buffers(form), self._kernel_name(stage))
         kernel = self._lowered(stage)
-        buffers = {self.storage[s].buffer for s in form.stages if s in self.storage}
-        if buffers.issuperset(kernel.parameters):
-            self.known[form.key] = kernel, form
+        buffers = self._buffers(form)
+        if {*buffers.values()}.issuperset(kernel.parameters):
+            self.known[form.key] = Known(kernel, form, buffers)
         return kernel
 
-    def _again(self, stage: Stage, form: Form, known: Kernel, its: Form) -> Kernel:
-        """A kernel that does to other arrays what an earlier one does."""
-        others = dict(zip(its.stages, form.stages, strict=True))
-        names = {mine.name: other for mine, other in others.items()}
-        stages = [names[name] for name in known.stages]
-        buffers = {
-            self.storage[mine].buffer: self.storage[other].buffer
-            for mine, other in others.items()
-            if other in self.storage
-        }
-        return replace(
-            known,
-            name=self._kernel_name(stage),
-            parameters=tuple([buffers[buffer] for buffer in known.parameters]),
-            written=frozenset([buffers[buffer] for buffer in known.written if buffer in buffers]),
-            stages=tuple([each.name for each in stages]),
-            sources=_sources(stages),
-            again=known,
-        )
+    def _buffers(self, form: Form) -> dict[Stage, Buffer]:
+        return {stage: self.storage[stage].buffer for stage in form.stages if stage in self.storage}
 
     def _kernel_name(self, stage: Stage) -> str:
         return f"{self.stages.name}_{stage.name}"
@@ -181,7 +161,7 @@ class _Lowering(TreeLowering):
             frozenset(counts.written),
             tuple(s.name for s in computed),
             spent,
-            _sources(computed),
+            sources_of(computed),
             grain(body, spent, self.machine),
         )
 
@@ -442,10 +422,6 @@ class _Lowering(TreeLowering):
     def _scope(self, stage: Stage, region: Ranges) -> Scope:
         single = all(range_.extent == 1 for range_ in region.values())
         return Scope.REGISTER if single and not self.places.plans[stage].ring else Scope.STACK
-
-
-def _sources(stages: Sequence[Stage]) -> tuple[Source, ...]:
-    return tuple(dict.fromkeys(source for stage in stages for source in stage.sources))
 
 
 def _rolled(kind: LoopKind) -> LoopKind:

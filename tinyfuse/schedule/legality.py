@@ -249,24 +249,9 @@ def _check_layouts(places: Places, directive: str) -> None:
             raise ScheduleError(f"{at}: its rows are sorted as a whole, side by side in memory")
         divided = {part.axis for part in plan.layout if part.step > 1}
         written = len(stage.scatter.targets) if stage.scatter else 0
-        for axis in stage.axes[: max(written, _placed_by_data(places).get(stage, 0))]:
+        for axis in stage.axes[: max(written, places.placed_by_data.get(stage, 0))]:
             if axis in divided:
                 raise ScheduleError(f"{at}: data decides where along {axis.name} it is used")
-
-
-def _placed_by_data(places: Places) -> dict[Stage, int]:
-    """For each source along how many of its first axes data decides where it is read; through
-    inlined stages too, which are read at such places themselves."""
-    found: dict[Stage, int] = {}
-    for reader in reversed(places.stages.stages):
-        known = reader.axes[: found.get(reader, 0)] if places.plans[reader].inlined else ()
-        for load in reader.reads():
-            ends = [len(load.data)]
-            for end, place in enumerate(load.places, 1):
-                if place is not None and any(axis in known for axis in place.axes()):
-                    ends.append(end)
-            found[load.source] = max([found.get(load.source, 0), *ends])
-    return found
 
 
 def _check_rings(places: Places, directive: str) -> None:
@@ -286,7 +271,7 @@ def _check_rings(places: Places, directive: str) -> None:
         for reader in places.readers[stage]:
             if not places.within(reader, site):
                 raise ScheduleError(f"{at}: {reader.name} reads it after the loop")
-        if _placed_by_data(places).get(stage):
+        if places.placed_by_data.get(stage):
             raise ScheduleError(f"{at}: data decides where it is read")
 
 

@@ -136,6 +136,21 @@ class Places:
         return found
 
     @cached_property
+    def placed_by_data(self) -> dict[Stage, int]:
+        """For each source along how many of its first axes data decides where it is read; through
+        inlined stages too, which are read at such places themselves."""
+        found: dict[Stage, int] = {}
+        for reader in reversed(self.stages.stages):
+            known = reader.axes[: found.get(reader, 0)] if self.plans[reader].inlined else ()
+            for load in reader.reads():
+                ends = [len(load.data)]
+                for end, place in enumerate(load.places, 1):
+                    if place is not None and any(axis in known for axis in place.axes()):
+                        ends.append(end)
+                found[load.source] = max([found.get(load.source, 0), *ends])
+        return found
+
+    @cached_property
     def attached(self) -> dict[Stage, list[Stage]]:
         """The stages computed directly inside each, in the order of the program."""
         found: dict[Stage, list[Stage]] = {}

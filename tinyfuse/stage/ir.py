@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -142,3 +143,8 @@ class Stages:
     outputs: tuple[Stage, ...]
     origin: Origin | None = None
     derived: dict[Change, Stages] = field(default_factory=dict)
+
+
+def sources_of(stages: Iterable[Stage]) -> tuple[Source, ...]:
+    """The places in the user's code that stages come from, each once."""
+    return tuple(dict.fromkeys([source for stage in stages for source in stage.sources]))

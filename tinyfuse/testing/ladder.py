@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from tinyfuse.emit.c import emit_c
 from tinyfuse.errors import CompilationError
 from tinyfuse.graph.interpreter import interpret
 from tinyfuse.loops.interpreter import interpret_loops
 from tinyfuse.loops.ir import Loops
+from tinyfuse.runtime.build import mixes_precisions
 from tinyfuse.runtime.numerics import CompiledNumerics
 from tinyfuse.stage.interpreter import interpret_stages
 from tinyfuse.testing.case import Case
@@ -56,8 +58,9 @@ class Ladder:
         }
         for variant in self.compiled:
             programs = self._lowered(variant, results)
-            for library, some in self._libraries(variant, programs):
-                self._run(variant, library, some, results)
+            for group in _apart(programs) if variant.vectors else [programs]:
+                for library, some in self._libraries(variant, group):
+                    self._run(variant, library, some, results)
         return self.report
 
     # --- interpreted rungs ------------------------------------------------------------------------
@@ -164,6 +167,14 @@ class Ladder:
 
     def _fail(self, rung: str, case: Case, message: str, schedule: str = "") -> None:
         self.report.failures.append(Failure(rung, message, case.text, schedule))
+
+
+def _apart(programs: Mapping[Case, Loops]) -> list[dict[Case, Loops]]:
+    """The programs that `build` compiles with other flags than the rest apart from these."""
+    groups: dict[bool, dict[Case, Loops]] = {}
+    for case, loops in programs.items():
+        groups.setdefault(mixes_precisions(emit_c(loops).text), {})[case] = loops
+    return list(groups.values())
 
 
 def _outputs(library: Library, loops: Loops, case: Case, pieces: int) -> list[np.ndarray]:

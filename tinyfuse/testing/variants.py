@@ -78,6 +78,11 @@ class Variant:
     flags: tuple[str, ...] = ("-O1",)
     pieces: tuple[int, ...] = (1,)
 
+    @property
+    def vectors(self) -> bool:
+        """Whether compilers make vectors: with what flags, depends on the program."""
+        return not {"-O0", "-O1"}.intersection(self.flags)
+
     def loops(self, case: Case) -> Loops:
         return lowered(case, self.schedule_of)
 
