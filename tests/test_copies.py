@@ -390,6 +390,19 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], Any, str]] = [
         ),
         "layout(exp_1): data decides where along i it is used",
     ),
+    *[
+        (
+            function,
+            (ones(6, 3), np.array([1, 2])),
+            lambda s, first, *others: (
+                s.inline(others[0])
+                .compute_at(first, others[-1], others[-1].axes[0], store_at=(others[-1], None))
+                .fold(first, first.axes[0], 2)
+            ),
+            f"fold({name}, i, 2): data decides where it is read",
+        )
+        for function, name in ((looked_up, "multiply"), (looked_up_through, "exp_1"))
+    ],
     (
         distances,
         PAIRS,
