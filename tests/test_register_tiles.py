@@ -13,7 +13,7 @@ from tests.graphs import PlainNumerics
 from tests.racing import interpret_racing
 from tinyfuse.compilation import Lowered
 from tinyfuse.graph.simplify import simplify
-from tinyfuse.loops.ir import Alloc, For, LoopKind, Store, walk_statements
+from tinyfuse.loops.ir import Alloc, For, LoopKind, Scope, Store, walk_statements
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE, REFERENCE_AVX2, Machine
@@ -102,42 +102,48 @@ def test_pairs_of_rows_are_tiled(function: Callable[..., Any]) -> None:
 
 
 def test_the_plan_of_distances() -> None:
-    stages = stages_of(distances, ones(64, 16), ones(40, 16))
-    schedule, decisions = default_schedule(stages, REFERENCE)
+    stages = stages_of(distances, ones(64, 16), ones(250, 16))
+    schedule, decisions = default_schedule(stages, ONE_CORE)
     assert str(schedule).splitlines() == [
         "schedule distances",
         "  out_local = cache_write(out)",
         "  y_copy = cache_read(y, subtract along j)",
-        "  y_copy = pad(y_copy, i < 64)",
-        "  subtract = pad(subtract, j < 64)",
-        "  square = pad(square, j < 64)",
-        "  out_local = pad(out_local, j < 64)",
-        "  y_copy: root; layout(i by 32, j, i); i by 32 < 64 padded, i < 64, j < 16",
+        "  y_copy = pad(y_copy, i < 256)",
+        "  subtract = pad(subtract, j < 256)",
+        "  square = pad(square, j < 256)",
+        "  out_local = pad(out_local, j < 256)",
+        "  y_copy: compute_at(out, j by 64); layout(i by 64, j, i); i by 64 < 256 padded, i < 256,"
+        " j < 16",
         "  subtract: inline",
         "  square: inline",
-        "  out_local: compute_at(out, j by 32); i by 8 < 64, j by 32 < 64 padded,"
-        " k < 16 reduced, i < 64 unroll, j < 64 vector",
-        "  out: root; i by 8 < 64 parallel, j by 32 < 40, i < 64, j < 40 vector",
+        "  out_local: compute_at(out, i by 6); j by 64 < 256 padded, i by 6 < 64,"
+        " k < 16 reduced, i < 64 unroll, j < 256 vector",
+        "  out: root; j by 64 < 250, i by 6 < 64 shifted, i < 64, j < 250 vector",
     ]
     told = {decision.producer: str(decision) for decision in decisions}
     assert told["y_copy"] == (
-        "y_copy -> out_local: cache_read, out reads it along j, 32 at a time: copied, they lie side"
+        "y_copy -> out_local: cache_read, out reads it along j, 64 at a time: copied, they lie side"
         " by side"
     )
     assert told["out_local"] == (
-        "out_local -> out: cache_write, a tile of 8 by 32 is computed in registers, then written"
+        "out_local -> out: cache_write, a tile of 6 by 64 is computed in registers, then written"
     )
     assert list(told) == [stage.name for stage in schedule.stages.stages]
 
 
-def tile(
-    function: Callable[..., Any], machine: Machine, dtype: Any = np.float32
-) -> tuple[int, int]:
-    """Rows and columns that are added up side by side."""
-    arrays = ones(64, 16, dtype=dtype), ones(64, 16, dtype=dtype)
+def test_few_columns_leave_the_rows_to_the_threads() -> None:
+    schedule = str(planned(distances, ones(64, 16), ones(64, 16)))
+    assert "  y_copy: root; layout(i by 64, j, i)" in schedule
+    assert "  out: root; i by 6 < 64 parallel, j by 64 < 64, i < 64, j < 64 vector" in schedule
+
+
+def tile(function: Callable[..., Any], machine: Machine, dtype: Any) -> tuple[int, int, Scope]:
+    """Rows and columns that are added up side by side, and where."""
+    arrays = ones(60, 16, dtype=dtype), ones(192, 16, dtype=dtype)
     loops = lower(planned(function, *arrays, machine=machine), machine)
     statements = [s for kernel in loops.kernels for s in walk_statements(kernel.body)]
-    (local,) = {s.buffer for s in statements if isinstance(s, Alloc)}
+    buffers = {s.buffer.name: s.buffer for s in statements if isinstance(s, Alloc)}
+    local = buffers["out_local"]
     (reduced,) = [
         loop
         for loop in statements
@@ -148,7 +154,7 @@ def tile(
     ]
     (width,) = {inner.variable.extent for inner in reduced.body if isinstance(inner, For)}
     assert local.size == len(reduced.body) * width
-    return len(reduced.body), width
+    return len(reduced.body), width, local.scope
 
 
 def stores_to(loop: For, buffer: Any) -> bool:
@@ -156,26 +162,86 @@ def stores_to(loop: For, buffer: Any) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("machine", "dtype", "expected"),
+    ("function", "machine", "dtype", "expected"),
     [
-        (REFERENCE, np.float32, (8, 32)),
-        (REFERENCE, np.float64, (4, 32)),
-        (REFERENCE_AVX2, np.float32, (2, 32)),
-        (REFERENCE_AVX2, np.float64, (1, 32)),
+        (distances, REFERENCE, np.float32, (6, 64, Scope.VECTORS)),
+        (distances, REFERENCE, np.float64, (6, 32, Scope.VECTORS)),
+        (distances, REFERENCE_AVX2, np.float32, (6, 16, Scope.VECTORS)),
+        (distances, REFERENCE_AVX2, np.float64, (6, 8, Scope.VECTORS)),
+        (products, REFERENCE, np.float32, (6, 64, Scope.VECTORS)),
+        (products, REFERENCE, np.int64, (4, 32, Scope.STACK)),
+        (city_blocks, REFERENCE, np.float32, (8, 32, Scope.STACK)),
+        (city_blocks, REFERENCE_AVX2, np.float64, (1, 32, Scope.STACK)),
     ],
 )
-def test_sums_fill_half_of_the_registers(
-    machine: Machine, dtype: Any, expected: tuple[int, int]
+def test_tiles_fill_the_registers(
+    function: Callable[..., Any],
+    machine: Machine,
+    dtype: Any,
+    expected: tuple[int, int, Scope],
 ) -> None:
-    assert tile(distances, machine, dtype) == expected
+    assert tile(function, machine, dtype) == expected
 
 
-def test_what_goes_by_rows_has_tiles_of_one_row() -> None:
-    schedule = planned(nearest, ones(64, 16), ones(64, 16))
-    assert "  sum: compute_at(out, i); i < 64, j by 32 < 64, j < 64 vector" in str(schedule)
-    assert "sum_local: compute_at(sum, j by 32)" in str(schedule)
-    lowered = tinyfuse.jit(nearest).lower(ones(64, 16), ones(64, 16))
+def test_what_goes_by_rows_takes_blocks_of_them() -> None:
+    schedule = str(planned(nearest, ones(200, 16), ones(120, 16)))
+    assert "sum_local: compute_at(sum, i by 6)" in schedule
+    assert "  sum: compute_at(out, i by 48); j by 64 < 128 padded, i by 6 < 200" in schedule
+    assert "  out: root; i by 48 < 200 parallel, i < 200, k < 120 reduced" in schedule
+    lowered = tinyfuse.jit(nearest).lower(ones(200, 16), ones(120, 16))
     assert kernels(lowered) == (["nearest_y_copy"], ["nearest_out"])
+
+
+def layer_norm(x, y):
+    z = x @ y
+    z = z - z.mean(-1, keepdims=True)
+    return z / np.sqrt((z * z).mean(-1, keepdims=True) + np.float32(1e-5))
+
+
+def two_layers(x, y):
+    return np.tanh(x @ y) @ y
+
+
+def scaled(x, y):
+    return (2 * x + 1) @ y.T
+
+
+def siblings(x, y):
+    return x @ y, x @ y.T, x @ (y + 1)
+
+
+def attention(x, y):
+    scores = x @ y.T
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return (e / e.sum(-1, keepdims=True)) @ y
+
+
+ROW_PROGRAMS = (layer_norm, two_layers, scaled, siblings, attention)
+
+
+@pytest.mark.parametrize(
+    ("function", "count"), [(f, 2 if f is siblings else 1) for f in ROW_PROGRAMS]
+)
+def test_products_within_rows_are_tiled_in_one_kernel(
+    function: Callable[..., Any], count: int
+) -> None:
+    lowered = tinyfuse.jit(function).lower(ones(200, 96), ones(96, 96))
+    stages = [name for kernel in lowered.kernels for name in kernel.stages]
+    assert len(lowered.kernels) == count
+    assert any(name.endswith("_local") for name in stages)
+    assert "i by 48 < 200 parallel" in str(lowered.schedule)
+
+
+@pytest.mark.parametrize("function", ROW_PROGRAMS)
+@pytest.mark.parametrize("rows", [13, 50, 201])
+def test_products_within_rows_keep_the_bits(function: Callable[..., Any], rows: int) -> None:
+    random = np.random.default_rng(3)
+    x, y = (random.standard_normal((n, 70)).astype(np.float32) for n in (rows, 70))
+    x[1, 1], x[2], y[3, 0], y[0] = np.nan, -0.0, np.inf, 0.0
+    lowered = tinyfuse.jit(function).lower(x, y)
+    found, expected = lowered.compile()(x, y), lowered.unfused().compile()(x, y)
+    for one, other in zip(tuple(found), tuple(expected), strict=True):
+        assert difference(other, one) is None
 
 
 def kernels(lowered: Lowered) -> tuple[list[str], list[str]]:
@@ -199,7 +265,6 @@ def test_the_copy_is_no_kernel_but_a_pack() -> None:
         ("little to do", distances, (ones(16, 16), ones(32, 16))),
         ("elements of both", lambda x, y: (x * y).sum(-1), (ones(64, 64, 16), ones(64, 64, 16))),
         ("rows alone", lambda x: (x * x).sum(-1), (ones(64, 64, 16),)),
-        ("side by side", lambda x, y: x @ y, (ones(64, 64), ones(64, 64))),
         (
             "places by data",
             lambda x, y, at: ((x[:, None] - y[at]) ** 2).sum(-1),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tinyfuse.dtypes import BOOL
+from tinyfuse.emit import vectors
 from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.expression import Expressions
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.emit.streaming import StreamedRow, in_blocks
+from tinyfuse.emit.vectors import VectorLoop
 from tinyfuse.loops.ir import (
     Alloc,
     Block,
@@ -185,6 +187,10 @@ def _call(kernel: Kernel, task: str) -> str:
     return f"tf_run(pool, {task}, (void *[]){{{arguments}}}, {extent}, {kernel.grain});"
 
 
+def _is_of_vectors(statement: Statement) -> bool:
+    return isinstance(statement, For) and vectors.tile_of(statement) is not None
+
+
 def adds_up(kernel: Kernel) -> bool:
     """Whether a floating-point value is made of itself and others, step after step."""
     return any(
@@ -265,7 +271,7 @@ class _KernelText:
             declared = f"const {type_text(node.local.dtype, self.used)} {self.locals[node.local]}"
             return [f"{indent}{declared} = {self.value(node.value)};"]
         if isinstance(node, Alloc):
-            return [f"{indent}{self.declaration(node.buffer)};"]
+            return [f"{indent}{line}" for line in self.declarations(node.buffer)]
         if isinstance(node, SortRow):
             return [f"{indent}{self.sort(node)};"]
         if isinstance(node, Prefetch):
@@ -309,7 +315,16 @@ class _KernelText:
         size = "" if buffer.scope is Scope.REGISTER else f"[{buffer.size}]"
         return f"{type_text(buffer.dtype, self.used)} {buffer.name}{size}"
 
+    def declarations(self, buffer: Buffer) -> list[str]:
+        if buffer.scope is Scope.VECTORS:
+            return [vectors.declaration(buffer, self.used)]
+        return [f"{self.declaration(buffer)};"]
+
     def loop(self, node: For, indent: str) -> list[str]:
+        tile = vectors.tile_of(node)
+        if tile:
+            lines = VectorLoop(node, tile, self.expressions, self.locals, self.used).lines()
+            return [indent + line for line in lines]
         start = node.variable.start
         first, last = f"{start}", f"{start + node.variable.extent}"
         if node is self.parallel:
@@ -327,7 +342,11 @@ class _KernelText:
         )
         body = self.block(node.body, "  ")
         self.expressions.written_out = around
-        if len(node.body) == 1 and not isinstance(node.body[0], If):
+        if (
+            len(node.body) == 1
+            and not isinstance(node.body[0], If)
+            and not _is_of_vectors(node.body[0])
+        ):
             return [head, *body]
         return [head + " {", *body, "}"]
 

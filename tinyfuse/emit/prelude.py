@@ -78,8 +78,38 @@ def _text(name: str) -> str:
 @functools.cache
 def _typedefs() -> dict[str, str]:
     integers = {f"{name}_t": f"typedef __{name.upper()}_TYPE__ {name}_t;" for name in _INTEGERS}
+    vectors = {vector_type(real, lanes): _vector_typedef(real, lanes) for real, lanes in _VECTORS}
     pair = "typedef struct {\n  uint64_t key, position;\n} pair_t;"
-    return {"bool8_t": "typedef __UINT8_TYPE__ bool8_t; // 0 or 1", **integers, "pair_t": pair}
+    return {
+        "bool8_t": "typedef __UINT8_TYPE__ bool8_t; // 0 or 1",
+        **integers,
+        **vectors,
+        "pair_t": pair,
+    }
+
+
+_SIZES = {"float": 4, "double": 8}
+_VECTORS = [(real, width // size) for real, size in _SIZES.items() for width in (16, 32, 64)]
+
+
+def vector_type(real: str, lanes: int) -> str:
+    """The name of the type of vectors: `float_x16`."""
+    return f"{real}_x{lanes}"
+
+
+# By bytes of a vector: what says that there is such an instruction, and gcc's function for it.
+_FMA = {
+    16: ("__FMA__", "", ""),
+    32: ("__FMA__", "256", ""),
+    64: ("__AVX512F__", "512_mask", ", -1, 4"),  # all lanes, rounded to nearest
+}
+
+
+def _vector_typedef(real: str, lanes: int) -> str:
+    """Vectors that may lie at any element of an array."""
+    size = _SIZES[real]
+    kind = f"vector_size({size * lanes}), aligned({size}), may_alias"
+    return f"typedef {real} {vector_type(real, lanes)} __attribute__(({kind}));"
 
 
 # Functions of `runtime_c`
@@ -184,6 +214,24 @@ def _for_real(real: str) -> Callable[[str], str]:
     return instantiate
 
 
+def _for_vector(real: str, lanes: int) -> Callable[[str], str]:
+    """Puts float_x16 for vector_t, 16 for LANES, tf_x_float_x16 for tf_x_vector."""
+    of_real, vector = _for_real(real), vector_type(real, lanes)
+    feature, function, rest = _FMA[_SIZES[real] * lanes]
+    kind = {"float": "s", "double": "d"}[real]
+    words = {
+        "vector_t": vector,
+        "LANES": str(lanes),
+        "HAS_FMA": feature,
+        "FMA": f"__builtin_ia32_vfmaddp{kind}{function}(a, b, c{rest})",
+    }
+
+    def instantiate(text: str) -> str:
+        return _with_words(re.sub(r"\b(tf_\w+)_vector\b", rf"\g<1>_{vector}", of_real(text)), words)
+
+    return instantiate
+
+
 def _with_words(text: str, words: Mapping[str, str]) -> str:
     return re.sub(r"\w+", lambda match: words.get(match[0], match[0]), text)
 
@@ -217,6 +265,7 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "streamed_stores.h": [_unchanged],
     "prefetch.h": [_unchanged],
     "halving_rows.h": [_for_real(real) for real in _FORMATS],
+    "vectors.h": [_for_vector(real, lanes) for real, lanes in _VECTORS],
     "math_division.h": [_unchanged],
     "scalar_division.h": [_for_real(real) for real in _FORMATS],
     "scalar_convert.h": [_for_real(real) for real in _FORMATS],

@@ -263,7 +263,7 @@ def _chosen(test: Expr, axis: Axis, steps: tuple[int, int]) -> tuple[int, int]:
 def _in_registers(buffer: Buffer) -> bool:
     if buffer.scope is Scope.STACK:
         return buffer.nbytes <= IN_REGISTERS
-    return buffer.scope is Scope.REGISTER
+    return buffer.scope in (Scope.REGISTER, Scope.VECTORS)
 
 
 def _bytes(counts: dict[Buffer, int]) -> int:

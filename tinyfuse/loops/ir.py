@@ -24,6 +24,7 @@ class Scope(Enum):
     SCRATCH = "scratch"
     STACK = "stack"
     REGISTER = "register"  # one element
+    VECTORS = "vectors"  # in vector registers
 
 
 class LoopKind(Enum):
@@ -37,12 +38,13 @@ class LoopKind(Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Buffer:
-    """`size` elements of one dtype."""
+    """`size` elements of one dtype. lanes: of each vector, where they are in vector registers."""
 
     name: str
     dtype: np.dtype
     size: int
     scope: Scope
+    lanes: int = 1
 
     @property
     def nbytes(self) -> int:

@@ -29,6 +29,12 @@ from tinyfuse.stage.expr import Expr, Load
 from tinyfuse.stage.index import index_text
 from tinyfuse.stage.printer import ATOM, NODE_TEXTS, Text, expression_lines
 
+_PLACES = {
+    Scope.REGISTER: "in a register",
+    Scope.VECTORS: "in vector registers",
+    Scope.STACK: "on the stack",
+}
+
 
 def loops_text(loops: Loops) -> str:
     """The program: its arguments and scratch memory, then each kernel.
@@ -113,8 +119,7 @@ class _Lines:
                 yield "else"
                 yield from self.block(node.otherwise)
         elif isinstance(node, Alloc):
-            place = "in a register" if node.buffer.scope is Scope.REGISTER else "on the stack"
-            yield f"alloc {_typed(node.buffer)} {place}"
+            yield f"alloc {_typed(node.buffer)} {_PLACES[node.buffer.scope]}"
         elif isinstance(node, SortRow):
             row, to, work = (self.row(row) for row in (node.row, node.to, node.work))
             yield f"store {node.sort.value} {node.extent} elements of {row} to {to}, using {work}"

@@ -34,6 +34,7 @@ from tinyfuse.lower.hoist import hoist
 from tinyfuse.lower.point import Point
 from tinyfuse.lower.reads import Reads, condition_before, reads_of
 from tinyfuse.lower.regions import Regions
+from tinyfuse.lower.registers import with_registers
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.sharing import shares
 from tinyfuse.lower.storage import Names, Storage, parts_of
@@ -152,6 +153,7 @@ class _Lowering(TreeLowering):
         streamed = [self.storage[s].buffer for s in computed if self.schedule[s].streamed]
         if streamed:
             body = stream(body, streamed)
+        body = with_registers(body, self.machine)
         counts = count(body)
         spent = counts.cost()
         return Kernel(

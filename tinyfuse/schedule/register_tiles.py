@@ -1,10 +1,10 @@
 """Sums over pairs of rows are computed tile by tile, in vectors and in registers.
 
-Where every row of one array meets every row of another one, as in pairwise distances, each element
-of the result is a chain of operations that wait for each other, along rows that lie apart in
-memory. A tile of the result is computed at a time instead: its columns side by side, for which the
-rows of one array are copied with their columns next to each other, and as many chains as the
-processor has registers for.
+Where every row of one array meets every row, or column, of another one, as in matrix products and
+pairwise distances, each element of the result is a chain of operations that wait for each other. A
+tile of the result is computed at a time instead: as many chains as the processor has registers for,
+side by side. What the chains read along the columns of the result is copied before, in panels as
+wide as a tile, so that it lies side by side and close together.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Container, Sequence
 
+from tinyfuse.dtypes import FLOATING
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
+from tinyfuse.loops.vectors import VECTOR_OPS
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.copying import rolled
@@ -23,23 +25,27 @@ from tinyfuse.schedule.places import Loop, Places, Site
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import only_axis, point_cost
 from tinyfuse.stage.copies import changes, copies
-from tinyfuse.stage.expr import IndexTest, Load, depends_on, walk
+from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, depends_on, walk
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Stage
 
-# Vectors of columns in a tile, at least, and columns: the C compiler writes shorter loops out
-# before it makes vectors.
-VECTORS = 2
+# Rows and vectors of columns of a tile, by the registers that a processor has: with what they are
+# computed from, they fill these.
+SHAPES = {32: ((6, 4), (12, 2)), 16: ((6, 2), (12, 1))}
+# Columns of a tile that lies in an array: the C compiler writes shorter loops out before it makes
+# vectors.
 LEAST_WIDTH = 32
 # Operations of an element, in additions, that may be written out for each row of a tile.
 ROW_BUDGET = 16
-# Tiles for each core from which on threads share them.
-TILES_PER_CORE = 2
+# Steps for each core from which on threads share a loop.
+STEPS_PER_CORE = 2
 # Elements visited, and elements of a chain, below which copies are not worth their while.
 LEAST_VISITS = 1 << 14
 LEAST_LENGTH = 8
-# Rows that meet each column, below which a copy of the columns is not worth its while.
+# Rows that meet each column, below which a copy of the columns is not worth its while: of those
+# that lie across, of those that lie side by side.
 LEAST_ROWS = 8
+PACKED_ROWS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +53,8 @@ class Tile:
     """A reduction that is computed in tiles, and the stage in whose loops: itself, or one that
     takes each element as it is computed.
 
-    rows, columns: axes of the latter. copied: what is read along the columns across its rows, with
-    the place of the axis that the columns go along.
+    rows, columns: axes of the latter. around: its loops that stay, with what is computed in them.
+    copied: what is read along the columns, with the place of the axis that the columns go along.
     """
 
     reduction: Stage
@@ -57,7 +63,14 @@ class Tile:
     columns: Axis
     height: int
     width: int
+    around: tuple[Loop, ...]
     copied: tuple[tuple[Stage, int], ...]
+
+    @property
+    def panel(self) -> int:
+        """Bytes of a panel of each copy: what a tile reads along the columns."""
+        length = math.prod([axis.extent for axis in self.reduction.reduce_axes])
+        return length * self.width * self.reduction.dtype.itemsize
 
 
 def tile_reductions(
@@ -96,46 +109,62 @@ def _decision(schedule: Schedule, added: Stage, tile: Tile) -> Decision:
 
 def _tile(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     """How a stage could be computed in tiles; None if it is no such reduction."""
-    places, root = schedule.places, _root(schedule.places, stage)
-    if root is None or not _runs_along_rows(places, stage) or len(stage.axes) < 2:
+    places = schedule.places
+    root = _root(places, stage)
+    if root is None or not meets_pairs(places, stage):
         return None
-    inlined = places.inlined
-    loads = list(reads_through(stage, inlined))
-    *_, rows, columns = stage.axes
-    if _visits(stage) < LEAST_VISITS or not _are_pairs(loads, stage, inlined):
+    rows, columns = stage.axes[-2:]
+    own = dict(zip(stage.axes, root.axes, strict=True))
+    around = _around(places, root, stage)
+    if any(loop.axis is own[columns] for loop in around):
         return None
+    count = _rows_at_once(places, root, own[rows], around)
+    height, width = _shape(places, stage, count, machine)
     lanes = machine.vector_bytes // stage.dtype.itemsize
-    width = max(LEAST_WIDTH, VECTORS * lanes)
-    height = _height(schedule, stage, machine, width // lanes)
-    if rows.extent < max(LEAST_ROWS, height) or columns.extent < lanes:
+    if rows.extent < LEAST_ROWS or count < height or columns.extent < lanes:
         return None
-    if places.plans[root].compute_at:
-        height = 1
-    if math.prod([axis.extent for axis in stage.reduce_axes]) < LEAST_LENGTH:
-        return None
-    copied = _across(loads, columns)
+    loads = list(reads_through(stage, places.inlined))
+    copied = _along(loads, columns, rows.extent >= PACKED_ROWS and columns.extent > width)
     if copied is None:
         return None
-    own = dict(zip(stage.axes, root.axes, strict=True))
-    return Tile(stage, root, own[rows], own[columns], height, width, copied)
+    return Tile(stage, root, own[rows], own[columns], height, width, around, copied)
+
+
+def meets_pairs(places: Places, stage: Stage) -> bool:
+    """Whether a stage is a chain for each pair of a row and a column, and long enough."""
+    if not stage.reduce_axes or stage.order is not Order.SERIAL or stage.scatter:
+        return False
+    if len(stage.axes) < 2 or places.plans[stage].inlined or _visits(stage) < LEAST_VISITS:
+        return False
+    if any(reader.order is not Order.SERIAL for reader in places.readers[stage]):
+        return False
+    if math.prod([axis.extent for axis in stage.reduce_axes]) < LEAST_LENGTH:
+        return False
+    return _are_pairs(list(reads_through(stage, places.inlined)), stage, places.inlined)
 
 
 def _root(places: Places, stage: Stage) -> Stage | None:
     """The stage in whose loops a reduction runs, if they can be tiled."""
-    plan = places.plans[stage]
-    if plan.inlined or places.attached.get(stage):
-        return None
-    if plan.compute_at is None:
+    site = places.plans[stage].compute_at
+    if site is None:
         return stage
-    root = plan.compute_at.stage
-    if places.attached[root] != [stage] or places.readers[stage] != [root]:
-        return stage if _computes_rows(places, stage) else None
+    if takes_each_element(places, site.stage, stage):
+        return site.stage
+    return stage if _computes_rows(places, stage) else None
+
+
+def takes_each_element(places: Places, root: Stage, stage: Stage) -> bool:
+    """Whether a stage at the root does no more than take each element of another one as it is
+    computed."""
+    if places.attached.get(root) != [stage] or places.readers[stage] != [root]:
+        return False
     if root.reduce_axes or root.row_axis or root.scatter or places.plans[root].compute_at:
-        return stage if _computes_rows(places, stage) else None
-    inlined = places.inlined
-    loads = [load for load in reads_through(root, inlined) if load.source is stage]
+        return False
+    if places.attached.get(stage):
+        return False
+    loads = [load for load in reads_through(root, places.inlined) if load.source is stage]
     same = all(tuple(map(only_axis, load.indices)) == root.axes for load in loads)
-    return root if same and root.shape == stage.shape else None
+    return same and root.shape == stage.shape
 
 
 def _computes_rows(places: Places, stage: Stage) -> bool:
@@ -143,18 +172,33 @@ def _computes_rows(places: Places, stage: Stage) -> bool:
     site = places.plans[stage].compute_at
     assert site is not None
     loops = places.plans[site.stage].loops[: places.depth(site)]
-    around = {loop.axis for loop in loops if loop.axis.extent > 1}
+    around = {loop.axis for loop in loops if loop.axis.extent > 1 and loop.step == 1}
     return len(around) < sum(axis.extent > 1 for axis in stage.axes)
 
 
-def _runs_along_rows(places: Places, stage: Stage) -> bool:
-    """Whether a stage is a chain whose innermost loops all reduce."""
-    if not stage.reduce_axes or stage.order is not Order.SERIAL or stage.scatter:
-        return False
-    if any(reader.order is not Order.SERIAL for reader in places.readers[stage]):
-        return False
-    loops = [loop.axis for loop in places.plans[stage].loops]
-    return loops == [*stage.axes, *stage.reduce_axes]
+def _around(places: Places, root: Stage, reduction: Stage) -> tuple[Loop, ...]:
+    """The loops of a stage in which another one than the reduction is computed."""
+    others = [each for each in places.attached.get(root, ()) if each is not reduction]
+    sites = [places.plans[each].compute_at for each in others]
+    depths = [places.depth(site) for site in sites if site]
+    return places.plans[root].loops[: max(depths, default=0)]
+
+
+def _rows_at_once(places: Places, root: Stage, rows: Axis, around: Sequence[Loop]) -> int:
+    """How many rows the loops around leave."""
+    steps = [loop.step for loop in around if loop.axis is rows]
+    site = places.plans[root].compute_at
+    if site is not None:
+        outer = places.plans[site.stage].loops[: places.depth(site)]
+        steps += [loop.step for loop in outer if along(root, site.stage, loop.axis) is rows]
+    return min([rows.extent, *steps])
+
+
+def along(stage: Stage, root: Stage, axis: Axis) -> Axis | None:
+    """The axis of a stage at the same place as one of the stage whose loops it is computed in."""
+    place = root.axes.index(axis) if axis in root.axes else len(stage.axes)
+    own = stage.axes[place : place + 1]
+    return own[0] if own and own[0].extent == axis.extent else None
 
 
 def _are_pairs(loads: Sequence[Load], stage: Stage, inlined: Container[Stage]) -> bool:
@@ -173,12 +217,17 @@ def _are_pairs(loads: Sequence[Load], stage: Stage, inlined: Container[Stage]) -
     )
 
 
-def _across(loads: Sequence[Load], columns: Axis) -> tuple[tuple[Stage, int], ...] | None:
-    """What is read along the columns, but not side by side; None where a copy would not help."""
+def _along(
+    loads: Sequence[Load], columns: Axis, side_by_side: bool
+) -> tuple[tuple[Stage, int], ...] | None:
+    """What is read along the columns and worth a copy; None where a copy would not help.
+
+    side_by_side: whether also where columns lie side by side, as rows are long.
+    """
     found: dict[Stage, int] = {}
     along = [load for load in loads if depends_on(load, columns)]
     for load in along:
-        if place_of(load).coefficient(columns) != 1:
+        if side_by_side or place_of(load).coefficient(columns) != 1:
             others = [other for other in along if other.source is load.source]
             places = [[only_axis(i) for i in other.indices] for other in others]
             if any(place.count(columns) != 1 or place != places[0] for place in places):
@@ -191,14 +240,39 @@ def _visits(stage: Stage) -> int:
     return math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])
 
 
-def _height(schedule: Schedule, stage: Stage, machine: Machine, vectors: int) -> int:
-    """Rows of a tile of so many vectors each: as many as half of the registers hold, or one where
-    the text would be long."""
-    inlined = schedule.places.inlined
-    bodies = [each.body for each in with_inlined(stage, inlined)]
-    if sum(point_cost(body) for body in bodies if body is not None) > ROW_BUDGET:
-        return 1
-    return max(1, machine.vector_registers // (2 * vectors))
+def _shape(places: Places, stage: Stage, rows: int, machine: Machine) -> tuple[int, int]:
+    """Rows and columns of a tile: those that the registers hold where vectors are computed; else
+    as many as half of them, or one row where the text would be long."""
+    lanes = machine.vector_bytes // stage.dtype.itemsize
+    bodies = [each.body for each in with_inlined(stage, places.inlined) if each.body]
+    if all(_has_vectors(body) for body in bodies):
+        return _in_registers(stage, rows, lanes, machine)
+    width = max(LEAST_WIDTH, 2 * lanes)
+    if sum(map(point_cost, bodies)) > ROW_BUDGET:
+        return 1, width
+    return max(1, machine.vector_registers * lanes // (2 * width)), width
+
+
+def _has_vectors(body: Expr) -> bool:
+    """Whether there are vector registers, and instructions, for an expression."""
+    nodes = walk(body)
+    return all(node.dtype in FLOATING and node.dtype == body.dtype for node in nodes) and all(
+        node.name in VECTOR_OPS for node in nodes if isinstance(node, Op)
+    )
+
+
+def _in_registers(stage: Stage, rows: int, lanes: int, machine: Machine) -> tuple[int, int]:
+    """The tile that leaves the least over at the edges, and whose panels fit the L2 cache."""
+    columns = stage.axes[-1].extent
+    length = math.prod([axis.extent for axis in stage.reduce_axes])
+
+    def computed(shape: tuple[int, int]) -> int:
+        height, width = shape
+        return -(-rows // height) * height * -(-columns // width) * width
+
+    shapes = [(height, vectors * lanes) for height, vectors in SHAPES[machine.vector_registers]]
+    fitting = [s for s in shapes if length * s[1] * stage.dtype.itemsize <= machine.l2 // 2]
+    return min([s for s in fitting if s[0] <= rows] or shapes[-1:], key=computed)
 
 
 # --- how ------------------------------------------------------------------------------------------
@@ -220,26 +294,31 @@ def _tiled(schedule: Schedule, tile: Tile, machine: Machine) -> Schedule:
         inner = [rolled(each) for each in inner if each.axis in root.axes]
     plans[root] = replace(plans[root], loops=(*outer, *inner))
     schedule = Schedule(schedule.stages, plans, "tile")
-    if root is reduction or tile.columns.extent % tile.width:
-        schedule = schedule.cache_write(root, outer[-1])
-    for source, place in tile.copied:
-        schedule = _with_copy(schedule, tile, source, place, machine)
+    place = plans[reduction].loops[len(outer) - 1]
+    schedule = schedule.cache_write(reduction, place)
+    for source, along in tile.copied:
+        schedule = _with_copy(schedule, tile, source, along, machine)
     return _padded(schedule, tile)
 
 
 def _outer(tile: Tile, machine: Machine) -> list[Loop]:
-    """The loops over tiles: rows first, so that rows of the result are written one after the other,
-    unless there are too few for the threads."""
+    """The loops over tiles: columns first, whose panel then serves all rows, unless threads would
+    share too few of them."""
     rows, columns = Loop(tile.rows, tile.height), Loop(tile.columns, tile.width)
-    wanted = TILES_PER_CORE * machine.cores
-    by_columns = _steps(rows) < wanted <= _steps(columns)
-    tiles = [columns, rows] if by_columns else [rows, columns]
-    loops = [*map(Loop, tile.root.axes[:-2]), *tiles]
-    if machine.cores > 1 and _visits(tile.reduction) >= PARALLEL_ELEMENTS:
+    loops = [Loop(axis) for axis in tile.root.axes[:-2] if axis not in _axes(tile.around)]
+    wanted = STEPS_PER_CORE * machine.cores
+    few = machine.cores > 1 and not (loops or tile.around) and _steps(columns) < wanted
+    loops += [rows, columns] if few else [columns, rows]
+    shares = machine.cores > 1 and _visits(tile.reduction) >= PARALLEL_ELEMENTS
+    if shares and not tile.around:
         shared = next(loop for loop in loops if loop.axis.extent > 1)
         loops.remove(shared)
         loops = [replace(shared, kind=LoopKind.PARALLEL), *loops]
-    return [_shifted(loop) if loop.axis is tile.rows else loop for loop in loops]
+    return [*tile.around, *[_shifted(loop) if loop.same(rows) else loop for loop in loops]]
+
+
+def _axes(loops: Sequence[Loop]) -> list[Axis]:
+    return [loop.axis for loop in loops]
 
 
 def _steps(loop: Loop) -> int:
@@ -262,29 +341,37 @@ def _inner(tile: Tile) -> list[Loop]:
 def _with_copy(
     schedule: Schedule, tile: Tile, source: Stage, place: int, machine: Machine
 ) -> Schedule:
-    """With a copy of a source in panels, as wide as a tile, of the axis that columns go along."""
+    """With a copy of a source in panels, as wide as a tile, of the axis that columns go along:
+    panel by panel as it is needed where all rows follow, of all of it before where they do not."""
     summed = _summed(schedule, tile)
     schedule = schedule.cache_read(summed, source, along=summed.axes[-1])
     copy = schedule.stage(changes(schedule.stages)[-1].name)
     schedule = schedule.split(copy, copy.axes[place], tile.width, tail="pad")
     copy = schedule.current(copy)
-    panels = Loop(copy.axes[place], tile.width)
+    panels, others = Loop(copy.axes[place], tile.width), [*copy.axes]
+    others.remove(panels.axis)
+    schedule = schedule.layout(copy, panels, *others, panels.axis)
+    root = schedule.current(tile.root)
+    loops = [loop for loop in schedule[root].loops if loop.axis.extent > 1]
+    if schedule[root].compute_at is None and not tile.around and tile.panel <= machine.l2 // 2:
+        columns = next(loop for loop in loops if loop.same(Loop(tile.columns, tile.width)))
+        if tile.rows not in _axes(loops[: loops.index(columns)]):
+            return schedule.compute_at(copy, root, columns)
     if machine.cores > 1 and math.prod(copy.shape) >= PARALLEL_ELEMENTS:
         schedule = schedule.reorder(copy, panels, *copy.axes).parallel(copy, panels)
-    return schedule.layout(
-        copy, *copy.axes[:place], panels, *copy.axes[place + 1 :], copy.axes[place]
-    )
+    return schedule
 
 
 def _summed(schedule: Schedule, tile: Tile) -> Stage:
     """The stage that computes the sums of a tile."""
-    attached = schedule.places.attached[schedule.current(tile.root)]
-    return next(stage for stage in attached if stage.reduce_axes)
+    return schedule.places.attached[schedule.current(tile.reduction)][-1]
 
 
 def _padded(schedule: Schedule, tile: Tile) -> Schedule:
     """With whole tiles at the end of the columns, of all that is there past the end."""
-    for stage in schedule.places.attached[schedule.current(tile.root)]:
+    reduction = schedule.current(tile.reduction)
+    kept = reduction in schedule.places.outputs
+    for stage in [_summed(schedule, tile), *([] if kept else [reduction])]:
         try:
             stage = schedule.current(stage)
             schedule = schedule.pad(stage, Loop(stage.axes[-1], tile.width))

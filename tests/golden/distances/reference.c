@@ -1,6 +1,13 @@
-// x * x.
-static inline float tf_square_float(float x) {
-  return x * x;
+typedef float float_x16 __attribute__((vector_size(64), aligned(4), may_alias));
+
+// The same in every lane.
+static inline float_x16 tf_splat_float_x16(float value) {
+  return value - (float_x16){0};
+}
+
+// Multiplied by itself in every lane.
+static inline float_x16 tf_square_float_x16(float_x16 value) {
+  return value * value;
 }
 
 // What an entry is handed to share a loop among threads; null where there are none.
@@ -20,133 +27,142 @@ static inline void tf_run(const tf_pool *pool, tf_task task, void *const *buffer
 
 // [centres_copy] reads 3.12 KiB, writes 5 KiB, 0 operations
 static __attribute__((noinline)) void distances_centres_copy(const float *restrict centres, float *restrict centres_copy) {
-  for (long i = 0; i < 32; i++)
+  for (long i = 0; i < 40; i++)
     for (long j = 0; j < 20; j++)
-      centres_copy[32 * j + i] = centres[20 * i + j];
-  for (long i = 32; i < 40; i++)
-    for (long j = 0; j < 20; j++)
-      centres_copy[32 * j + i + 608] = centres[20 * i + j];
+      centres_copy[64 * j + i] = centres[20 * i + j];
   for (long i = 40; i < 64; i++)
     for (long j = 0; j < 20; j++)
-      centres_copy[32 * j + i + 608] = 0.0f;
+      centres_copy[64 * j + i] = 0.0f;
 }
 
 // return np.sqrt(((points[:, None] - centres) ** 2).sum(axis=-1))
-// [subtract, square, sum, out_local, out] reads 6.64 KiB, writes 3.28 KiB, 81984 operations
+// [subtract, square, sum_local, sum, out] reads 6.64 KiB, writes 3.28 KiB, 81480 operations
 static __attribute__((noinline)) void distances_out(const float *restrict points, const float *restrict centres_copy, float *restrict out, long begin, long end) {
   for (long i_outer = begin; i_outer < end; i_outer++) {
-    if (i_outer < 2) {
-      {
-        float sum[256];
-        float out_local[256];
-        for (long i = 0; i < 256; i++)
-          sum[i] = 0.0f;
-        for (long k = 0; k < 20; k++) {
-          for (long j = 0; j < 32; j++)
-            sum[j] += tf_square_float(points[160 * i_outer + k] - centres_copy[32 * k + j]);
-          for (long j = 0; j < 32; j++)
-            sum[j + 32] += tf_square_float(points[160 * i_outer + k + 20] - centres_copy[32 * k + j]);
-          for (long j = 0; j < 32; j++)
-            sum[j + 64] += tf_square_float(points[160 * i_outer + k + 40] - centres_copy[32 * k + j]);
-          for (long j = 0; j < 32; j++)
-            sum[j + 96] += tf_square_float(points[160 * i_outer + k + 60] - centres_copy[32 * k + j]);
-          for (long j = 0; j < 32; j++)
-            sum[j + 128] += tf_square_float(points[160 * i_outer + k + 80] - centres_copy[32 * k + j]);
-          for (long j = 0; j < 32; j++)
-            sum[j + 160] += tf_square_float(points[160 * i_outer + k + 100] - centres_copy[32 * k + j]);
-          for (long j = 0; j < 32; j++)
-            sum[j + 192] += tf_square_float(points[160 * i_outer + k + 120] - centres_copy[32 * k + j]);
-          for (long j = 0; j < 32; j++)
-            sum[j + 224] += tf_square_float(points[160 * i_outer + k + 140] - centres_copy[32 * k + j]);
-        }
-        for (long i = 0; i < 256; i++)
-          out_local[i] = __builtin_sqrtf(sum[i]);
-        for (long i = 0; i < 8; i++)
-          for (long j = 0; j < 32; j++)
-            out[320 * i_outer + 40 * i + j] = out_local[32 * i + j];
+    if (i_outer < 3) {
+      float sum[384];
+      float_x16 sum_local[24];
+      sum_local[0] = tf_splat_float_x16(0.0f);
+      sum_local[1] = tf_splat_float_x16(0.0f);
+      sum_local[2] = tf_splat_float_x16(0.0f);
+      sum_local[3] = tf_splat_float_x16(0.0f);
+      sum_local[4] = tf_splat_float_x16(0.0f);
+      sum_local[5] = tf_splat_float_x16(0.0f);
+      sum_local[6] = tf_splat_float_x16(0.0f);
+      sum_local[7] = tf_splat_float_x16(0.0f);
+      sum_local[8] = tf_splat_float_x16(0.0f);
+      sum_local[9] = tf_splat_float_x16(0.0f);
+      sum_local[10] = tf_splat_float_x16(0.0f);
+      sum_local[11] = tf_splat_float_x16(0.0f);
+      sum_local[12] = tf_splat_float_x16(0.0f);
+      sum_local[13] = tf_splat_float_x16(0.0f);
+      sum_local[14] = tf_splat_float_x16(0.0f);
+      sum_local[15] = tf_splat_float_x16(0.0f);
+      sum_local[16] = tf_splat_float_x16(0.0f);
+      sum_local[17] = tf_splat_float_x16(0.0f);
+      sum_local[18] = tf_splat_float_x16(0.0f);
+      sum_local[19] = tf_splat_float_x16(0.0f);
+      sum_local[20] = tf_splat_float_x16(0.0f);
+      sum_local[21] = tf_splat_float_x16(0.0f);
+      sum_local[22] = tf_splat_float_x16(0.0f);
+      sum_local[23] = tf_splat_float_x16(0.0f);
+      for (long k = 0; k < 20; k++) {
+        sum_local[0] = sum_local[0] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k]) - *(const float_x16 *)&centres_copy[64 * k]);
+        sum_local[1] = sum_local[1] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k]) - *(const float_x16 *)&centres_copy[64 * k + 16]);
+        sum_local[2] = sum_local[2] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k]) - *(const float_x16 *)&centres_copy[64 * k + 32]);
+        sum_local[3] = sum_local[3] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k]) - *(const float_x16 *)&centres_copy[64 * k + 48]);
+        sum_local[4] = sum_local[4] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 20]) - *(const float_x16 *)&centres_copy[64 * k]);
+        sum_local[5] = sum_local[5] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 20]) - *(const float_x16 *)&centres_copy[64 * k + 16]);
+        sum_local[6] = sum_local[6] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 20]) - *(const float_x16 *)&centres_copy[64 * k + 32]);
+        sum_local[7] = sum_local[7] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 20]) - *(const float_x16 *)&centres_copy[64 * k + 48]);
+        sum_local[8] = sum_local[8] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 40]) - *(const float_x16 *)&centres_copy[64 * k]);
+        sum_local[9] = sum_local[9] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 40]) - *(const float_x16 *)&centres_copy[64 * k + 16]);
+        sum_local[10] = sum_local[10] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 40]) - *(const float_x16 *)&centres_copy[64 * k + 32]);
+        sum_local[11] = sum_local[11] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 40]) - *(const float_x16 *)&centres_copy[64 * k + 48]);
+        sum_local[12] = sum_local[12] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 60]) - *(const float_x16 *)&centres_copy[64 * k]);
+        sum_local[13] = sum_local[13] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 60]) - *(const float_x16 *)&centres_copy[64 * k + 16]);
+        sum_local[14] = sum_local[14] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 60]) - *(const float_x16 *)&centres_copy[64 * k + 32]);
+        sum_local[15] = sum_local[15] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 60]) - *(const float_x16 *)&centres_copy[64 * k + 48]);
+        sum_local[16] = sum_local[16] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 80]) - *(const float_x16 *)&centres_copy[64 * k]);
+        sum_local[17] = sum_local[17] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 80]) - *(const float_x16 *)&centres_copy[64 * k + 16]);
+        sum_local[18] = sum_local[18] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 80]) - *(const float_x16 *)&centres_copy[64 * k + 32]);
+        sum_local[19] = sum_local[19] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 80]) - *(const float_x16 *)&centres_copy[64 * k + 48]);
+        sum_local[20] = sum_local[20] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 100]) - *(const float_x16 *)&centres_copy[64 * k]);
+        sum_local[21] = sum_local[21] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 100]) - *(const float_x16 *)&centres_copy[64 * k + 16]);
+        sum_local[22] = sum_local[22] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 100]) - *(const float_x16 *)&centres_copy[64 * k + 32]);
+        sum_local[23] = sum_local[23] + tf_square_float_x16(tf_splat_float_x16(points[120 * i_outer + k + 100]) - *(const float_x16 *)&centres_copy[64 * k + 48]);
       }
-      {
-        float sum[256];
-        float out_local[256];
-        for (long i = 0; i < 8; i++)
-          for (long j = 32; j < 64; j++)
-            sum[32 * i + j - 32] = 0.0f;
-        for (long k = 0; k < 20; k++) {
-          for (long j = 32; j < 64; j++)
-            sum[j - 32] += tf_square_float(points[160 * i_outer + k] - centres_copy[32 * k + j + 608]);
-          for (long j = 32; j < 64; j++)
-            sum[j] += tf_square_float(points[160 * i_outer + k + 20] - centres_copy[32 * k + j + 608]);
-          for (long j = 32; j < 64; j++)
-            sum[j + 32] += tf_square_float(points[160 * i_outer + k + 40] - centres_copy[32 * k + j + 608]);
-          for (long j = 32; j < 64; j++)
-            sum[j + 64] += tf_square_float(points[160 * i_outer + k + 60] - centres_copy[32 * k + j + 608]);
-          for (long j = 32; j < 64; j++)
-            sum[j + 96] += tf_square_float(points[160 * i_outer + k + 80] - centres_copy[32 * k + j + 608]);
-          for (long j = 32; j < 64; j++)
-            sum[j + 128] += tf_square_float(points[160 * i_outer + k + 100] - centres_copy[32 * k + j + 608]);
-          for (long j = 32; j < 64; j++)
-            sum[j + 160] += tf_square_float(points[160 * i_outer + k + 120] - centres_copy[32 * k + j + 608]);
-          for (long j = 32; j < 64; j++)
-            sum[j + 192] += tf_square_float(points[160 * i_outer + k + 140] - centres_copy[32 * k + j + 608]);
-        }
-        for (long i = 0; i < 8; i++)
-          for (long j = 32; j < 64; j++)
-            out_local[32 * i + j - 32] = __builtin_sqrtf(sum[32 * i + j - 32]);
-        for (long i = 0; i < 8; i++)
-          for (long j = 32; j < 40; j++)
-            out[320 * i_outer + 40 * i + j] = out_local[32 * i + j - 32];
-      }
+      *(float_x16 *)&sum[0] = sum_local[0];
+      *(float_x16 *)&sum[16] = sum_local[1];
+      *(float_x16 *)&sum[32] = sum_local[2];
+      *(float_x16 *)&sum[48] = sum_local[3];
+      *(float_x16 *)&sum[64] = sum_local[4];
+      *(float_x16 *)&sum[80] = sum_local[5];
+      *(float_x16 *)&sum[96] = sum_local[6];
+      *(float_x16 *)&sum[112] = sum_local[7];
+      *(float_x16 *)&sum[128] = sum_local[8];
+      *(float_x16 *)&sum[144] = sum_local[9];
+      *(float_x16 *)&sum[160] = sum_local[10];
+      *(float_x16 *)&sum[176] = sum_local[11];
+      *(float_x16 *)&sum[192] = sum_local[12];
+      *(float_x16 *)&sum[208] = sum_local[13];
+      *(float_x16 *)&sum[224] = sum_local[14];
+      *(float_x16 *)&sum[240] = sum_local[15];
+      *(float_x16 *)&sum[256] = sum_local[16];
+      *(float_x16 *)&sum[272] = sum_local[17];
+      *(float_x16 *)&sum[288] = sum_local[18];
+      *(float_x16 *)&sum[304] = sum_local[19];
+      *(float_x16 *)&sum[320] = sum_local[20];
+      *(float_x16 *)&sum[336] = sum_local[21];
+      *(float_x16 *)&sum[352] = sum_local[22];
+      *(float_x16 *)&sum[368] = sum_local[23];
+      for (long i = 0; i < 6; i++)
+        for (long j = 0; j < 40; j++)
+          out[240 * i_outer + 40 * i + j] = __builtin_sqrtf(sum[64 * i + j]);
     } else {
-      {
-        float sum[160];
-        float out_local[160];
-        for (long i = 16; i < 21; i++)
-          for (long j = 0; j < 32; j++)
-            sum[32 * i + j - 512] = 0.0f;
-        for (long k = 0; k < 20; k++) {
-          for (long j = 0; j < 32; j++)
-            sum[j] += tf_square_float(points[k + 320] - centres_copy[32 * k + j]);
-          for (long j = 0; j < 32; j++)
-            sum[j + 32] += tf_square_float(points[k + 340] - centres_copy[32 * k + j]);
-          for (long j = 0; j < 32; j++)
-            sum[j + 64] += tf_square_float(points[k + 360] - centres_copy[32 * k + j]);
-          for (long j = 0; j < 32; j++)
-            sum[j + 96] += tf_square_float(points[k + 380] - centres_copy[32 * k + j]);
-          for (long j = 0; j < 32; j++)
-            sum[j + 128] += tf_square_float(points[k + 400] - centres_copy[32 * k + j]);
-        }
-        for (long i = 16; i < 21; i++)
-          for (long j = 0; j < 32; j++)
-            out_local[32 * i + j - 512] = __builtin_sqrtf(sum[32 * i + j - 512]);
-        for (long i = 16; i < 21; i++)
-          for (long j = 0; j < 32; j++)
-            out[40 * i + j] = out_local[32 * i + j - 512];
+      float sum[192];
+      float_x16 sum_local[12];
+      sum_local[0] = tf_splat_float_x16(0.0f);
+      sum_local[1] = tf_splat_float_x16(0.0f);
+      sum_local[2] = tf_splat_float_x16(0.0f);
+      sum_local[3] = tf_splat_float_x16(0.0f);
+      sum_local[4] = tf_splat_float_x16(0.0f);
+      sum_local[5] = tf_splat_float_x16(0.0f);
+      sum_local[6] = tf_splat_float_x16(0.0f);
+      sum_local[7] = tf_splat_float_x16(0.0f);
+      sum_local[8] = tf_splat_float_x16(0.0f);
+      sum_local[9] = tf_splat_float_x16(0.0f);
+      sum_local[10] = tf_splat_float_x16(0.0f);
+      sum_local[11] = tf_splat_float_x16(0.0f);
+      for (long k = 0; k < 20; k++) {
+        sum_local[0] = sum_local[0] + tf_square_float_x16(tf_splat_float_x16(points[k + 360]) - *(const float_x16 *)&centres_copy[64 * k]);
+        sum_local[1] = sum_local[1] + tf_square_float_x16(tf_splat_float_x16(points[k + 360]) - *(const float_x16 *)&centres_copy[64 * k + 16]);
+        sum_local[2] = sum_local[2] + tf_square_float_x16(tf_splat_float_x16(points[k + 360]) - *(const float_x16 *)&centres_copy[64 * k + 32]);
+        sum_local[3] = sum_local[3] + tf_square_float_x16(tf_splat_float_x16(points[k + 360]) - *(const float_x16 *)&centres_copy[64 * k + 48]);
+        sum_local[4] = sum_local[4] + tf_square_float_x16(tf_splat_float_x16(points[k + 380]) - *(const float_x16 *)&centres_copy[64 * k]);
+        sum_local[5] = sum_local[5] + tf_square_float_x16(tf_splat_float_x16(points[k + 380]) - *(const float_x16 *)&centres_copy[64 * k + 16]);
+        sum_local[6] = sum_local[6] + tf_square_float_x16(tf_splat_float_x16(points[k + 380]) - *(const float_x16 *)&centres_copy[64 * k + 32]);
+        sum_local[7] = sum_local[7] + tf_square_float_x16(tf_splat_float_x16(points[k + 380]) - *(const float_x16 *)&centres_copy[64 * k + 48]);
+        sum_local[8] = sum_local[8] + tf_square_float_x16(tf_splat_float_x16(points[k + 400]) - *(const float_x16 *)&centres_copy[64 * k]);
+        sum_local[9] = sum_local[9] + tf_square_float_x16(tf_splat_float_x16(points[k + 400]) - *(const float_x16 *)&centres_copy[64 * k + 16]);
+        sum_local[10] = sum_local[10] + tf_square_float_x16(tf_splat_float_x16(points[k + 400]) - *(const float_x16 *)&centres_copy[64 * k + 32]);
+        sum_local[11] = sum_local[11] + tf_square_float_x16(tf_splat_float_x16(points[k + 400]) - *(const float_x16 *)&centres_copy[64 * k + 48]);
       }
-      {
-        float sum[160];
-        float out_local[160];
-        for (long i = 16; i < 21; i++)
-          for (long j = 32; j < 64; j++)
-            sum[32 * i + j - 544] = 0.0f;
-        for (long k = 0; k < 20; k++) {
-          for (long j = 32; j < 64; j++)
-            sum[j - 32] += tf_square_float(points[k + 320] - centres_copy[32 * k + j + 608]);
-          for (long j = 32; j < 64; j++)
-            sum[j] += tf_square_float(points[k + 340] - centres_copy[32 * k + j + 608]);
-          for (long j = 32; j < 64; j++)
-            sum[j + 32] += tf_square_float(points[k + 360] - centres_copy[32 * k + j + 608]);
-          for (long j = 32; j < 64; j++)
-            sum[j + 64] += tf_square_float(points[k + 380] - centres_copy[32 * k + j + 608]);
-          for (long j = 32; j < 64; j++)
-            sum[j + 96] += tf_square_float(points[k + 400] - centres_copy[32 * k + j + 608]);
-        }
-        for (long i = 16; i < 21; i++)
-          for (long j = 32; j < 64; j++)
-            out_local[32 * i + j - 544] = __builtin_sqrtf(sum[32 * i + j - 544]);
-        for (long i = 16; i < 21; i++)
-          for (long j = 32; j < 40; j++)
-            out[40 * i + j] = out_local[32 * i + j - 544];
-      }
+      *(float_x16 *)&sum[0] = sum_local[0];
+      *(float_x16 *)&sum[16] = sum_local[1];
+      *(float_x16 *)&sum[32] = sum_local[2];
+      *(float_x16 *)&sum[48] = sum_local[3];
+      *(float_x16 *)&sum[64] = sum_local[4];
+      *(float_x16 *)&sum[80] = sum_local[5];
+      *(float_x16 *)&sum[96] = sum_local[6];
+      *(float_x16 *)&sum[112] = sum_local[7];
+      *(float_x16 *)&sum[128] = sum_local[8];
+      *(float_x16 *)&sum[144] = sum_local[9];
+      *(float_x16 *)&sum[160] = sum_local[10];
+      *(float_x16 *)&sum[176] = sum_local[11];
+      for (long i = 18; i < 21; i++)
+        for (long j = 0; j < 40; j++)
+          out[40 * i + j] = __builtin_sqrtf(sum[64 * i + j - 1152]);
     }
   }
 }
@@ -163,6 +179,6 @@ int distances(void *const *arrays, void *scratch, const tf_pool *pool) {
   float *out = arrays[2];
   float *centres_copy = scratch;
   distances_centres_copy(centres, centres_copy);
-  tf_run(pool, distances_out_task, (void *[]){points, centres_copy, out}, 3, 2);
+  tf_run(pool, distances_out_task, (void *[]){points, centres_copy, out}, 4, 4);
   return 0;
 }

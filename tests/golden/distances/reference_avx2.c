@@ -1,6 +1,13 @@
-// x * x.
-static inline float tf_square_float(float x) {
-  return x * x;
+typedef float float_x8 __attribute__((vector_size(32), aligned(4), may_alias));
+
+// The same in every lane.
+static inline float_x8 tf_splat_float_x8(float value) {
+  return value - (float_x8){0};
+}
+
+// Multiplied by itself in every lane.
+static inline float_x8 tf_square_float_x8(float_x8 value) {
+  return value * value;
 }
 
 // What an entry is handed to share a loop among threads; null where there are none.
@@ -18,87 +25,104 @@ static inline void tf_run(const tf_pool *pool, tf_task task, void *const *buffer
     task(buffers, 0, extent);
 }
 
-// [centres_copy] reads 3.12 KiB, writes 5 KiB, 0 operations
-static __attribute__((noinline)) void distances_centres_copy(const float *restrict centres, float *restrict centres_copy) {
-  for (long i = 0; i < 32; i++)
-    for (long j = 0; j < 20; j++)
-      centres_copy[32 * j + i] = centres[20 * i + j];
-  for (long i = 32; i < 40; i++)
-    for (long j = 0; j < 20; j++)
-      centres_copy[32 * j + i + 608] = centres[20 * i + j];
-  for (long i = 40; i < 64; i++)
-    for (long j = 0; j < 20; j++)
-      centres_copy[32 * j + i + 608] = 0.0f;
-}
-
 // return np.sqrt(((points[:, None] - centres) ** 2).sum(axis=-1))
-// [subtract, square, sum, out_local, out] reads 6.64 KiB, writes 3.28 KiB, 81984 operations
-static __attribute__((noinline)) void distances_out(const float *restrict points, const float *restrict centres_copy, float *restrict out, long begin, long end) {
-  for (long i_outer = begin; i_outer < end; i_outer++) {
-    if (i_outer < 10) {
-      {
-        float sum[64];
-        float out_local[64];
-        for (long i = 0; i < 64; i++)
-          sum[i] = 0.0f;
-        for (long k = 0; k < 20; k++) {
-          for (long j = 0; j < 32; j++)
-            sum[j] += tf_square_float(points[40 * i_outer + k] - centres_copy[32 * k + j]);
-          for (long j = 0; j < 32; j++)
-            sum[j + 32] += tf_square_float(points[40 * i_outer + k + 20] - centres_copy[32 * k + j]);
-        }
-        for (long i = 0; i < 64; i++)
-          out_local[i] = __builtin_sqrtf(sum[i]);
-        for (long i = 0; i < 2; i++)
-          for (long j = 0; j < 32; j++)
-            out[80 * i_outer + 40 * i + j] = out_local[32 * i + j];
+// [centres_copy, subtract, square, sum_local, sum, out] reads 4.77 KiB, writes 3.28 KiB, 58560
+//   operations
+static void distances_out(const float *restrict centres, const float *restrict points, float *restrict out, long begin, long end) {
+  for (long j_outer = begin; j_outer < end; j_outer++) {
+    float centres_copy[160];
+    for (long i = 0; i < 8; i++)
+      for (long j = 0; j < 20; j++)
+        centres_copy[8 * j + i] = centres[160 * j_outer + 20 * i + j];
+    {
+      float sum[96];
+      float_x8 sum_local[12];
+      sum_local[0] = tf_splat_float_x8(0.0f);
+      sum_local[1] = tf_splat_float_x8(0.0f);
+      sum_local[2] = tf_splat_float_x8(0.0f);
+      sum_local[3] = tf_splat_float_x8(0.0f);
+      sum_local[4] = tf_splat_float_x8(0.0f);
+      sum_local[5] = tf_splat_float_x8(0.0f);
+      sum_local[6] = tf_splat_float_x8(0.0f);
+      sum_local[7] = tf_splat_float_x8(0.0f);
+      sum_local[8] = tf_splat_float_x8(0.0f);
+      sum_local[9] = tf_splat_float_x8(0.0f);
+      sum_local[10] = tf_splat_float_x8(0.0f);
+      sum_local[11] = tf_splat_float_x8(0.0f);
+      for (long k = 0; k < 20; k++) {
+        sum_local[0] = sum_local[0] + tf_square_float_x8(tf_splat_float_x8(points[k]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[1] = sum_local[1] + tf_square_float_x8(tf_splat_float_x8(points[k + 20]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[2] = sum_local[2] + tf_square_float_x8(tf_splat_float_x8(points[k + 40]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[3] = sum_local[3] + tf_square_float_x8(tf_splat_float_x8(points[k + 60]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[4] = sum_local[4] + tf_square_float_x8(tf_splat_float_x8(points[k + 80]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[5] = sum_local[5] + tf_square_float_x8(tf_splat_float_x8(points[k + 100]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[6] = sum_local[6] + tf_square_float_x8(tf_splat_float_x8(points[k + 120]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[7] = sum_local[7] + tf_square_float_x8(tf_splat_float_x8(points[k + 140]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[8] = sum_local[8] + tf_square_float_x8(tf_splat_float_x8(points[k + 160]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[9] = sum_local[9] + tf_square_float_x8(tf_splat_float_x8(points[k + 180]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[10] = sum_local[10] + tf_square_float_x8(tf_splat_float_x8(points[k + 200]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[11] = sum_local[11] + tf_square_float_x8(tf_splat_float_x8(points[k + 220]) - *(const float_x8 *)&centres_copy[8 * k]);
       }
-      {
-        float sum[64];
-        float out_local[64];
-        for (long i = 0; i < 2; i++)
-          for (long j = 32; j < 64; j++)
-            sum[32 * i + j - 32] = 0.0f;
-        for (long k = 0; k < 20; k++) {
-          for (long j = 32; j < 64; j++)
-            sum[j - 32] += tf_square_float(points[40 * i_outer + k] - centres_copy[32 * k + j + 608]);
-          for (long j = 32; j < 64; j++)
-            sum[j] += tf_square_float(points[40 * i_outer + k + 20] - centres_copy[32 * k + j + 608]);
-        }
-        for (long i = 0; i < 2; i++)
-          for (long j = 32; j < 64; j++)
-            out_local[32 * i + j - 32] = __builtin_sqrtf(sum[32 * i + j - 32]);
-        for (long i = 0; i < 2; i++)
-          for (long j = 32; j < 40; j++)
-            out[80 * i_outer + 40 * i + j] = out_local[32 * i + j - 32];
+      *(float_x8 *)&sum[0] = sum_local[0];
+      *(float_x8 *)&sum[8] = sum_local[1];
+      *(float_x8 *)&sum[16] = sum_local[2];
+      *(float_x8 *)&sum[24] = sum_local[3];
+      *(float_x8 *)&sum[32] = sum_local[4];
+      *(float_x8 *)&sum[40] = sum_local[5];
+      *(float_x8 *)&sum[48] = sum_local[6];
+      *(float_x8 *)&sum[56] = sum_local[7];
+      *(float_x8 *)&sum[64] = sum_local[8];
+      *(float_x8 *)&sum[72] = sum_local[9];
+      *(float_x8 *)&sum[80] = sum_local[10];
+      *(float_x8 *)&sum[88] = sum_local[11];
+      for (long i = 0; i < 12; i++)
+        for (long j = 0; j < 8; j++)
+          out[40 * i + 8 * j_outer + j] = __builtin_sqrtf(sum[8 * i + j]);
+    }
+    {
+      float sum[96];
+      float_x8 sum_local[12];
+      sum_local[0] = tf_splat_float_x8(0.0f);
+      sum_local[1] = tf_splat_float_x8(0.0f);
+      sum_local[2] = tf_splat_float_x8(0.0f);
+      sum_local[3] = tf_splat_float_x8(0.0f);
+      sum_local[4] = tf_splat_float_x8(0.0f);
+      sum_local[5] = tf_splat_float_x8(0.0f);
+      sum_local[6] = tf_splat_float_x8(0.0f);
+      sum_local[7] = tf_splat_float_x8(0.0f);
+      sum_local[8] = tf_splat_float_x8(0.0f);
+      sum_local[9] = tf_splat_float_x8(0.0f);
+      sum_local[10] = tf_splat_float_x8(0.0f);
+      sum_local[11] = tf_splat_float_x8(0.0f);
+      for (long k = 0; k < 20; k++) {
+        sum_local[0] = sum_local[0] + tf_square_float_x8(tf_splat_float_x8(points[k + 180]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[1] = sum_local[1] + tf_square_float_x8(tf_splat_float_x8(points[k + 200]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[2] = sum_local[2] + tf_square_float_x8(tf_splat_float_x8(points[k + 220]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[3] = sum_local[3] + tf_square_float_x8(tf_splat_float_x8(points[k + 240]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[4] = sum_local[4] + tf_square_float_x8(tf_splat_float_x8(points[k + 260]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[5] = sum_local[5] + tf_square_float_x8(tf_splat_float_x8(points[k + 280]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[6] = sum_local[6] + tf_square_float_x8(tf_splat_float_x8(points[k + 300]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[7] = sum_local[7] + tf_square_float_x8(tf_splat_float_x8(points[k + 320]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[8] = sum_local[8] + tf_square_float_x8(tf_splat_float_x8(points[k + 340]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[9] = sum_local[9] + tf_square_float_x8(tf_splat_float_x8(points[k + 360]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[10] = sum_local[10] + tf_square_float_x8(tf_splat_float_x8(points[k + 380]) - *(const float_x8 *)&centres_copy[8 * k]);
+        sum_local[11] = sum_local[11] + tf_square_float_x8(tf_splat_float_x8(points[k + 400]) - *(const float_x8 *)&centres_copy[8 * k]);
       }
-    } else {
-      {
-        float sum[32];
-        float out_local[32];
-        for (long j = 0; j < 32; j++)
-          sum[j] = 0.0f;
-        for (long k = 0; k < 20; k++)
-          for (long j = 0; j < 32; j++)
-            sum[j] += tf_square_float(points[k + 400] - centres_copy[32 * k + j]);
-        for (long j = 0; j < 32; j++)
-          out_local[j] = __builtin_sqrtf(sum[j]);
-        for (long j = 0; j < 32; j++)
-          out[j + 800] = out_local[j];
-      }
-      {
-        float sum[32];
-        float out_local[32];
-        for (long j = 32; j < 64; j++)
-          sum[j - 32] = 0.0f;
-        for (long k = 0; k < 20; k++)
-          for (long j = 32; j < 64; j++)
-            sum[j - 32] += tf_square_float(points[k + 400] - centres_copy[32 * k + j + 608]);
-        for (long j = 32; j < 64; j++)
-          out_local[j - 32] = __builtin_sqrtf(sum[j - 32]);
-        for (long j = 32; j < 40; j++)
-          out[j + 800] = out_local[j - 32];
-      }
+      *(float_x8 *)&sum[0] = sum_local[0];
+      *(float_x8 *)&sum[8] = sum_local[1];
+      *(float_x8 *)&sum[16] = sum_local[2];
+      *(float_x8 *)&sum[24] = sum_local[3];
+      *(float_x8 *)&sum[32] = sum_local[4];
+      *(float_x8 *)&sum[40] = sum_local[5];
+      *(float_x8 *)&sum[48] = sum_local[6];
+      *(float_x8 *)&sum[56] = sum_local[7];
+      *(float_x8 *)&sum[64] = sum_local[8];
+      *(float_x8 *)&sum[72] = sum_local[9];
+      *(float_x8 *)&sum[80] = sum_local[10];
+      *(float_x8 *)&sum[88] = sum_local[11];
+      for (long i = 9; i < 21; i++)
+        for (long j = 0; j < 8; j++)
+          out[40 * i + 8 * j_outer + j] = __builtin_sqrtf(sum[8 * i + j - 72]);
     }
   }
 }
@@ -108,13 +132,12 @@ static void distances_out_task(void *const *buffers, long begin, long end) {
 }
 
 // arrays: points float32[420], centres float32[800]; then the results: out float32[840]
-// scratch: 5120 bytes; returns 0
+// scratch: 0 bytes; returns 0
 int distances(void *const *arrays, void *scratch, const tf_pool *pool) {
+  (void)scratch;
   float *points = arrays[0];
   float *centres = arrays[1];
   float *out = arrays[2];
-  float *centres_copy = scratch;
-  distances_centres_copy(centres, centres_copy);
-  tf_run(pool, distances_out_task, (void *[]){points, centres_copy, out}, 11, 5);
+  tf_run(pool, distances_out_task, (void *[]){centres, points, out}, 5, 3);
   return 0;
 }

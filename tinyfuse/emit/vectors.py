@@ -1,0 +1,141 @@
+"""The C of loops through buffers in vector registers: a statement for each vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tinyfuse.emit.ctext import CText, Precedence, call, enclosed, type_text
+from tinyfuse.emit.expression import Expressions
+from tinyfuse.emit.prelude import vector_type
+from tinyfuse.loops.ir import Buffer, For, Let, Local, Scope, Store
+from tinyfuse.loops.rewrite import values_of
+from tinyfuse.stage.expr import Expr, Load, Op, depends_on, walk
+from tinyfuse.stage.index import Affine, Axis, affine, index_text
+
+_INFIX = {
+    "add": ("+", Precedence.ADDITIVE),
+    "subtract": ("-", Precedence.ADDITIVE),
+    "multiply": ("*", Precedence.MULTIPLICATIVE),
+    "divide": ("/", Precedence.MULTIPLICATIVE),
+}
+
+
+def declaration(buffer: Buffer, used: dict[str, None]) -> str:
+    length = buffer.size // buffer.lanes
+    return f"{_type(buffer, used)} {buffer.name}[{length}];"
+
+
+def variable(buffer: Buffer, place: int) -> str:
+    return f"{buffer.name}[{place // buffer.lanes}]"
+
+
+def tile_of(loop: For) -> Buffer | None:
+    """A buffer in vector registers that a loop goes through."""
+    for statement in loop.body:
+        if isinstance(statement, Store) and statement.buffer.scope is Scope.VECTORS:
+            return statement.buffer
+        for value in values_of(statement):
+            for node in walk(value):
+                if isinstance(node, Load) and node.source.scope is Scope.VECTORS:
+                    return node.source
+    return None
+
+
+def _type(tile: Buffer, used: dict[str, None]) -> str:
+    name = vector_type(type_text(tile.dtype, used), tile.lanes)
+    used[name] = None
+    return name
+
+
+class VectorLoop:
+    """The statements of a loop through `tile`, vector by vector.
+
+    expressions: writes what is the same in all lanes. names: of locals.
+    """
+
+    def __init__(
+        self,
+        loop: For,
+        tile: Buffer,
+        expressions: Expressions,
+        names: Mapping[Local, str],
+        used: dict[str, None],
+    ):
+        self.loop, self.tile, self.names = loop, tile, names
+        self.expressions, self.used = expressions, used
+        self.type = _type(tile, used)
+        self.own = {each.local for each in loop.body if isinstance(each, Let)}
+
+    def lines(self) -> list[str]:
+        axis, lanes = self.loop.variable, self.tile.lanes
+        whole = axis.extent - axis.extent % lanes
+        found: list[str] = []
+        for step in range(axis.start, axis.start + whole, lanes):
+            lines = [line for each in self.loop.body for line in self.statement(each, step)]
+            found += ["{", *[f"  {line}" for line in lines], "}"] if self.own else lines
+        for store in self.loop.body if whole < axis.extent else ():
+            assert isinstance(store, Store)
+            found += self.rest(store, axis.start + whole, axis.extent - whole)
+        return found
+
+    def statement(self, node: object, step: int) -> Iterator[str]:
+        if isinstance(node, Let):
+            yield f"const {self.type} {self.names[node.local]} = {self.value(node.value, step)};"
+            return
+        assert isinstance(node, Store)
+        target = self.element(node.buffer, node.position, step).text
+        yield f"{target} = {self.value(node.value, step)};"
+
+    def rest(self, store: Store, first: int, count: int) -> list[str]:
+        """The last elements, fewer than a vector, of what is only copied from a tile."""
+        assert isinstance(store.value, Load)
+        lane = Axis("l", count)
+        names = {self.loop.variable.name, *self.names.values()}
+        while lane.name in names:
+            lane = Axis(lane.name + "_", count)
+        at = {self.loop.variable: affine(lane) + first}
+        target = self.expressions.element(store.buffer, store.position.substitute(at))
+        source = self.element(store.value.source, store.value.indices[0], first).text
+        return [
+            f"for (long {lane.name} = 0; {lane.name} < {count}; {lane.name}++)",
+            f"  {target} = {source}[{lane.name}];",
+        ]
+
+    def value(self, root: Expr, step: int) -> str:
+        done: dict[Expr, CText] = {}
+        for node in walk(root):
+            done[node] = self.node(node, done, step)
+        return done[root].text
+
+    def node(self, node: Expr, done: Mapping[Expr, CText], step: int) -> CText:
+        if isinstance(node, Op):
+            operands = [done[each] for each in node.operands]
+            if node.name not in _INFIX:
+                return call(self.function(f"tf_{node.name}"), *[each.text for each in operands])
+            symbol, precedence = _INFIX[node.name]
+            first, second = operands
+            right = enclosed(second, precedence + 1)
+            return CText(f"{enclosed(first, precedence)} {symbol} {right}", precedence)
+        if isinstance(node, Local) and node in self.own:
+            return CText(self.names[node])
+        if isinstance(node, Load) and depends_on(node, self.loop.variable):
+            return self.element(node.source, node.indices[0], step)
+        return call(self.function("tf_splat"), self.expressions.text(node).text)
+
+    def element(self, buffer: Buffer, place: Affine, step: int) -> CText:
+        """The vector of a buffer, from what an index is in a step on."""
+        first = place.substitute({self.loop.variable: affine(step)})
+        if buffer.scope is Scope.VECTORS:
+            return CText(variable(buffer, first.constant))
+        constant = "" if buffer is self.stored(buffer) else "const "
+        address = f"&{buffer.name}[{index_text(first)}]"
+        return CText(f"*({constant}{self.type} *){address}", Precedence.UNARY)
+
+    def stored(self, buffer: Buffer) -> Buffer | None:
+        stores = [each for each in self.loop.body if isinstance(each, Store)]
+        return buffer if any(store.buffer is buffer for store in stores) else None
+
+    def function(self, name: str) -> str:
+        function = f"{name}_{self.type}"
+        self.used[function] = None
+        return function

@@ -1,0 +1,212 @@
+"""Buffers of a kernel that live in vector registers: the tiles in which sums accumulate.
+
+C compilers keep a small array in registers in some loop nests and not in others that look alike. So
+an array all of whose elements are used vector by vector, at places known beforehand, becomes as
+many variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tinyfuse.dtypes import FLOATING
+from tinyfuse.loops.ir import (
+    Alloc,
+    Buffer,
+    For,
+    Let,
+    Local,
+    LoopKind,
+    Scope,
+    Statement,
+    Store,
+    walk_statements,
+)
+from tinyfuse.loops.rewrite import substitute_axes, values_of, with_inside
+from tinyfuse.loops.vectors import VECTOR_OPS, is_along
+from tinyfuse.machine import Machine
+from tinyfuse.records import replace
+from tinyfuse.stage.expr import Const, Expr, Load, Op, rewrite, walk
+from tinyfuse.stage.index import Affine, affine
+
+# Registers that hold what is combined with a tile, not the tile itself.
+OTHERS = 4
+# Steps of a loop over rows of a tile that may be written out.
+MOST_ROWS = 32
+
+
+def with_registers(statements: Sequence[Statement], machine: Machine) -> tuple[Statement, ...]:
+    """The statements with every buffer in vector registers that can be."""
+    found: dict[Buffer, Buffer] = {}
+    for statement in walk_statements(statements):
+        if isinstance(statement, Alloc) and _fits(statement.buffer, machine):
+            lanes = machine.vector_bytes // statement.buffer.dtype.itemsize
+            found[statement.buffer] = replace(statement.buffer, scope=Scope.VECTORS, lanes=lanes)
+    if not found:
+        return tuple(statements)
+    written_out = _written_out(statements, found)
+    while refused := {b for b in found if not _suits(written_out, b, found)}:
+        for buffer in refused:
+            del found[buffer]
+    return _renamed(_written_out(statements, found), found) if found else tuple(statements)
+
+
+def _fits(buffer: Buffer, machine: Machine) -> bool:
+    """Whether a buffer is a tile of vectors that the registers hold beside others."""
+    if buffer.scope is not Scope.STACK or buffer.dtype not in FLOATING:
+        return False
+    vectors, rest = divmod(buffer.nbytes, machine.vector_bytes)
+    return not rest and 1 < vectors <= machine.vector_registers - OTHERS
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _written_out(
+    statements: Sequence[Statement], tiles: dict[Buffer, Buffer]
+) -> tuple[Statement, ...]:
+    """The statements with loops over the rows of tiles written out, so that places are known."""
+    return tuple([each for statement in statements for each in _rows(statement, tiles)])
+
+
+def _rows(node: Statement, tiles: dict[Buffer, Buffer]) -> list[Statement]:
+    if not isinstance(node, For) or not _goes_through_rows(node, tiles):
+        return [with_inside(node, lambda body: _written_out(body, tiles))]
+    variable = node.variable
+    steps = range(variable.start, variable.start + variable.extent)
+    return [
+        each
+        for step in steps
+        for statement in substitute_axes(node.body, {variable: affine(step)})
+        for each in _rows(statement, tiles)
+    ]
+
+
+def _goes_through_rows(node: For, tiles: dict[Buffer, Buffer]) -> bool:
+    """Whether each step of a loop, with one over vectors alone inside, uses one row of a tile."""
+    if len(node.body) > 1 or not isinstance(node.body[0], For):
+        return False
+    if node.kind is LoopKind.PARALLEL or node.variable.extent > MOST_ROWS:
+        return False
+    places = [place for buffer, place in _uses(node.body) if buffer in tiles]
+    return bool(places) and all(place.depends_on(node.variable) for place in places)
+
+
+def _uses(statements: Sequence[Statement]) -> Iterator[tuple[Buffer, Affine]]:
+    """The elements that statements read and store."""
+    for statement in walk_statements(statements):
+        if isinstance(statement, Store):
+            yield statement.buffer, statement.position
+        for value in values_of(statement):
+            for node in walk(value):
+                if isinstance(node, Load):
+                    yield node.source, node.indices[0]
+
+
+# --- vectors --------------------------------------------------------------------------------------
+
+
+def _suits(statements: Sequence[Statement], tile: Buffer, tiles: dict[Buffer, Buffer]) -> bool:
+    """Whether a tile is used in loops over vectors alone, in ways that vectors can be."""
+    inside: set[Statement] = set()
+    for loop in walk_statements(statements):
+        if isinstance(loop, For) and any(b is tile for b, _ in _direct_uses(loop)):
+            if not _is_of_vectors(loop, tiles):
+                return False
+            inside.update(loop.body)
+    others = [s for s in walk_statements(statements) if s not in inside]
+    return not any(_touches(statement, tile) for statement in others)
+
+
+def _direct_uses(loop: For) -> Iterator[tuple[Buffer, Affine]]:
+    return _uses([s for s in loop.body if isinstance(s, (Let, Store))])
+
+
+def _touches(statement: Statement, tile: Buffer) -> bool:
+    """Whether a statement, without those inside it, uses a buffer."""
+    if isinstance(statement, Alloc):
+        return False
+    rows = (getattr(statement, name, None) for name in ("row", "to", "work"))
+    if any(row is not None and row.buffer is tile for row in rows):
+        return True
+    if isinstance(statement, Store) and statement.buffer is tile:
+        return True
+    return any(
+        isinstance(node, Load) and node.source is tile
+        for value in values_of(statement)
+        for node in walk(value)
+    )
+
+
+def _is_of_vectors(loop: For, tiles: dict[Buffer, Buffer]) -> bool:
+    if loop.kind is LoopKind.PARALLEL:
+        return False
+    stores = [s for s in loop.body if isinstance(s, Store)]
+    if len(stores) + sum(isinstance(s, Let) for s in loop.body) < len(loop.body):
+        return False
+    used = {buffer: tiles[buffer] for buffer, _ in _direct_uses(loop) if buffer in tiles}
+    lanes = {tile.lanes for tile in used.values()}
+    dtypes = {tile.dtype for tile in used.values()}
+    if len(lanes) > 1 or len(dtypes) > 1 or len(used) < 1:
+        return False
+    width, (dtype,) = lanes.pop(), dtypes
+    own = {s.local for s in loop.body if isinstance(s, Let)}
+    start = {loop.variable: affine(loop.variable.start)}
+    for buffer, place in _direct_uses(loop):
+        if buffer in tiles:
+            first = place.substitute(start)
+            if not is_along(place, loop.variable) or first.terms or first.constant % width:
+                return False
+    if any(store.offset is not None or store.streamed for store in stores):
+        return False
+    values = [value for statement in loop.body for value in values_of(statement)]
+    whole = loop.variable.extent % width == 0
+    if not whole and not all(
+        store.buffer not in tiles and isinstance(store.value, Load) for store in stores
+    ):
+        return False
+    return all(is_along(store.position, loop.variable) for store in stores) and all(
+        _has_vectors(value, loop, own, dtype) for value in values
+    )
+
+
+def _has_vectors(value: Expr, loop: For, own: set[Local], dtype: object) -> bool:
+    """Whether vectors hold an expression in the steps of a loop. own: what the loop names."""
+    for node in walk(value):
+        if node.dtype != dtype:
+            return False
+        if isinstance(node, Load):
+            place = node.indices[0]
+            if node.data or not (
+                is_along(place, loop.variable) or not place.depends_on(loop.variable)
+            ):
+                return False
+        elif isinstance(node, Op):
+            if node.name not in VECTOR_OPS:
+                return False
+        elif not isinstance(node, (Const, Local)):
+            return False
+    return True
+
+
+# --- the buffers ----------------------------------------------------------------------------------
+
+
+def _renamed(statements: Sequence[Statement], tiles: dict[Buffer, Buffer]) -> tuple[Statement, ...]:
+    """The statements with tiles in place of the buffers that they stand for."""
+
+    def leaf(node: Expr) -> Expr:
+        known = isinstance(node, Load) and node.source in tiles
+        return Load(tiles[node.source], node.indices) if known else node  # type: ignore[attr-defined]
+
+    def renamed(node: Statement) -> Statement:
+        if isinstance(node, Alloc) and node.buffer in tiles:
+            return Alloc(tiles[node.buffer])
+        if isinstance(node, Let):
+            return replace(node, value=rewrite(node.value, leaf))
+        if isinstance(node, Store):
+            buffer = tiles.get(node.buffer, node.buffer)
+            return replace(node, buffer=buffer, value=rewrite(node.value, leaf))
+        return with_inside(node, lambda body: tuple(map(renamed, body)))
+
+    return tuple(map(renamed, statements))

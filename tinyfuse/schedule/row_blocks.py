@@ -1,0 +1,137 @@
+"""Products inside the rows of another stage are computed for several rows at a time.
+
+Where a kernel goes by rows, as a layer norm after a matrix product does, or one product after
+another, a product for a single row would go through a whole matrix for each. For a block of rows it
+is computed in tiles, and what reads it follows row by row while the block is in the caches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+from tinyfuse.loops.ir import LoopKind
+from tinyfuse.machine import Machine
+from tinyfuse.records import dataclass, replace
+from tinyfuse.schedule.decisions import Decision
+from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places
+from tinyfuse.schedule.register_tiles import along, meets_pairs, takes_each_element
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.stage.ir import Stage
+
+# Rows of a block: a multiple of the rows of tiles.
+ROWS = 48
+LEAST = 6
+# Blocks for each core, so that threads end together.
+BLOCKS_PER_CORE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A loop over rows that goes by blocks, and what is computed for a block at a time.
+
+    root: the stage whose loop it is.
+    """
+
+    root: Stage
+    loop: Loop
+    rows: int
+    moved: tuple[Stage, ...]
+
+
+def block_rows(
+    schedule: Schedule, decisions: Sequence[Decision], machine: Machine, alone: Collection[str]
+) -> tuple[Schedule, tuple[Decision, ...]]:
+    """Let products of a schedule of the planner's take blocks of rows.
+
+    decisions: on all stages. alone: names of stages that stay as they are.
+    """
+    known = {decision.producer: decision for decision in decisions}
+    for root in schedule.places.kernels:
+        blocks = _blocks(schedule.places, root, machine)
+        if blocks and not any(stage.name in alone for stage in blocks.moved):
+            schedule = _blocked(schedule, blocks)
+            for stage in blocks.moved:
+                reason = (
+                    f"{root.name} goes by rows, {blocks.rows} of which it is computed for at once"
+                )
+                known[stage.name] = replace(known[stage.name], reason=reason)
+    return schedule, tuple([known[stage.name] for stage in schedule.stages.stages])
+
+
+def _blocks(places: Places, root: Stage, machine: Machine) -> Blocks | None:
+    attached = places.attached.get(root, [])
+    products = [stage for stage in (root, *attached) if meets_pairs(places, stage)]
+    if not products or any(takes_each_element(places, root, stage) for stage in products):
+        return None
+    loop = _rows(places, root, products, attached)
+    if loop is None:
+        return None
+    moved = _needed(places, root, products, attached, loop)
+    if moved is None:
+        return None
+    row = sum(_row_bytes(stage, loop) for stage in moved)
+    most = min(STACK_LIMIT, machine.l2 // 2) // max(1, row)
+    extent = loop.axis.extent
+    shared = max(LEAST, extent // (BLOCKS_PER_CORE * machine.cores))
+    rows = min(ROWS, most, shared if loop.kind is LoopKind.PARALLEL else extent)
+    rows -= rows % LEAST
+    return Blocks(root, loop, rows, moved) if LEAST <= rows < extent else None
+
+
+def _rows(
+    places: Places, root: Stage, products: Sequence[Stage], attached: Sequence[Stage]
+) -> Loop | None:
+    """The loop over rows in which the products are computed, or what the product at the root
+    reads; None where it is not the same for all."""
+    inside = [stage for stage in products if stage is not root] or attached
+    sites = [places.plans[stage].compute_at for stage in inside]
+    loops = [site.loop if site else None for site in sites]
+    loop = loops[0] if loops else None
+    if loop is None or loop.step > 1 or any(each is not loop for each in loops):
+        return None
+    if loop.axis not in root.axes or loop.kind is LoopKind.VECTOR or root.row_axis or root.scatter:
+        return None
+    if any(along(stage, root, loop.axis) is not stage.axes[-2] for stage in products):
+        return None
+    others = [each for each in places.plans[root].loops if each.axis is loop.axis]
+    return loop if others == [loop] and loop.axis.extent > 1 else None
+
+
+def _needed(
+    places: Places, root: Stage, products: Sequence[Stage], attached: Sequence[Stage], loop: Loop
+) -> tuple[Stage, ...] | None:
+    """The products in a loop and what they need of what is computed there; None where something
+    has a place of another kind."""
+    wanted = set(products)
+    for stage in reversed(attached):
+        if any(stage in places.sources[reader] for reader in wanted):
+            wanted.add(stage)
+    moved = tuple([stage for stage in attached if stage in wanted])
+    for stage in moved:
+        plan = places.plans[stage]
+        site = plan.compute_at
+        if site is None or site.loop is not loop or plan.ring or len(site.aligned) > 1:
+            return None
+        if plan.store_at and not site.aligned:
+            return None
+    return moved
+
+
+def _row_bytes(stage: Stage, loop: Loop) -> int:
+    return math.prod(stage.shape) // loop.axis.extent * stage.dtype.itemsize
+
+
+def _blocked(schedule: Schedule, blocks: Blocks) -> Schedule:
+    root, loop = blocks.root, blocks.loop
+    block = Loop(loop.axis, blocks.rows, loop.kind)
+    inner = replace(loop, kind=LoopKind.SERIAL)
+    plans = dict(schedule.places.plans)
+    for stage, plan in plans.items():
+        site = plan.compute_at
+        if site and site.stage is root and site.loop is loop:
+            inside = block if stage in blocks.moved else inner
+            plans[stage] = replace(plan, compute_at=replace(site, loop=inside))
+    loops = [[block, inner] if each is loop else [each] for each in plans[root].loops]
+    plans[root] = replace(plans[root], loops=tuple([each for pair in loops for each in pair]))
+    return Schedule(schedule.stages, plans, "block rows")
