@@ -341,6 +341,40 @@ def test_a_view_that_vanishes_leaves_its_name() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("axes", "labels", "expected"),
+    [
+        ((1, 0), "ik,kj->ij", "x, y: ik,jk->ij"),
+        ((0, 1), "ik,kj->ij", "x, y: ik,kj->ij"),
+    ],
+)
+def test_contractions_take_operands_as_they_lie(
+    axes: tuple[int, int], labels: str, expected: str
+) -> None:
+    build = GraphBuilder()
+    x, y = build.input("x", 5, 4), build.input("y", 4, 4)
+    result = build.contract(labels, x, build.transpose(y, *axes))
+    assert operands_of(simplify(build.graph(result))) == expected
+
+
+def test_contractions_keep_the_order_of_what_they_sum() -> None:
+    build = GraphBuilder()
+    x, y = build.input("x", 5, 4, 3), build.input("y", 3, 4, 5)
+    swapped = build.transpose(x, 0, 2, 1)
+    kept = build.contract("ilk,lkj->ij", swapped, y)
+    assert operands_of(simplify(build.graph(kept))) == "transpose, y: ilk,lkj->ij"
+    moved = build.contract("kli,lkj->ij", build.transpose(x, 1, 2, 0), y)
+    assert operands_of(simplify(build.graph(moved))) == "x, y: ikl,lkj->ij"
+
+
+def operands_of(graph: Graph) -> str:
+    """The operands of the last equation, a contraction, and its labels."""
+    eqn = graph.eqns[-1]
+    lhs, rhs, out = ("".join(map(chr, eqn.params[side])) for side in ("lhs", "rhs", "out"))
+    names = [atom.name or "transpose" for atom in eqn.inputs if isinstance(atom, Var)]
+    return f"{', '.join(names)}: {lhs},{rhs}->{out}"
+
+
 def test_what_is_simple_stays_the_same_object() -> None:
     build = GraphBuilder()
     x = build.input("x", 3)

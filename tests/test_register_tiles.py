@@ -256,11 +256,66 @@ def test_the_copy_is_no_kernel_but_a_pack() -> None:
     assert "kernel_matrix_y_copy" in str(tinyfuse.explain(lowered))
 
 
+def plain(x, y):
+    return x @ y
+
+
+def of_columns(x, y):
+    return x.T @ y
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "expected"),
+    [
+        (plain, ((300, 100), (100, 250)), (6, 64)),
+        (plain, ((300, 100), (100, 200)), (12, 32)),
+        (plain, ((300, 100), (100, 10)), (24, 16)),
+        (plain, ((300, 100), (100, 30)), (12, 32)),
+        (plain, ((300, 4096), (4096, 200)), (12, 32)),
+        (plain, ((4, 100), (100, 1000)), (4, 96)),
+        (of_columns, ((100, 300), (100, 250)), (6, 64)),
+        (products, ((2, 100), (200, 100)), (2, 128)),
+    ],
+)
+def test_the_tile_fits_the_shape(
+    function: Callable[..., Any], shapes: Any, expected: tuple[int, int]
+) -> None:
+    x, y = (ones(*shape) for shape in shapes)
+    stages = stages_of(function, x, y)
+    told = [str(decision) for decision in default_schedule(stages, REFERENCE)[1]]
+    height, width = expected
+    assert any(f"a tile of {height} by {width} is computed in registers" in each for each in told)
+
+
+def test_rows_that_lie_across_are_copied_in_panels_too() -> None:
+    schedule = planned(of_columns, ones(100, 300), ones(100, 1000), machine=ONE_CORE)
+    assert "x_copy: root; layout(j by 6, i, j)" in str(schedule)
+    assert "y_copy: compute_at(out, j by 64); layout(j by 64, i, j)" in str(schedule)
+
+
+def test_long_sums_are_tiled_block_by_block() -> None:
+    schedule = str(planned(plain, ones(48, 9000), ones(9000, 64)))
+    assert "out_blocks_local: compute_at(out_blocks, i by 12)" in schedule
+    random = np.random.default_rng(4)
+    x, y = (random.standard_normal(shape).astype(np.float32) for shape in ((50, 9000), (9000, 70)))
+    lowered = tinyfuse.jit(plain).lower(x, y)
+    found, expected = lowered.compile()(x, y), lowered.unfused().compile()(x, y)
+    assert difference(expected, found) is None
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_products_of_one_array_are_one_kernel_column_by_column(cores: int) -> None:
+    machine = replace(REFERENCE, cores=cores)
+    schedule = str(planned(siblings, ones(60, 300), ones(300, 300), machine=machine))
+    assert "  out: compute_with(out_2, j by 64, j along j); j by 64 < 300, i by 6 < 60" in schedule
+    assert schedule.count("  w_copy") == 0
+    assert schedule.count("_copy: compute_at(") == 2
+
+
 @pytest.mark.parametrize(
     ("why", "function", "arrays"),
     [
-        ("too few rows", distances, (ones(7, 64), ones(64, 64))),
-        ("too few columns", distances, (ones(64, 64), ones(15, 64))),
+        ("one row across", city_blocks, (ones(1, 64), ones(512, 64))),
         ("short rows", distances, (ones(100, 7), ones(100, 7))),
         ("little to do", distances, (ones(16, 16), ones(32, 16))),
         ("elements of both", lambda x, y: (x * y).sum(-1), (ones(64, 64, 16), ones(64, 64, 16))),

@@ -28,6 +28,7 @@ def simplify(graph: Graph) -> Graph:
       values, one of others a slice of the array before the update. It is the same for elements at
       places that depend on data.
     - What is cumulative or sorted along an axis of one element, or sorted already, is the array.
+    - Contractions take transposed operands as they were before.
     - Equal equations of equal operands are one; `Literal`s are equal by dtype and bytes.
     - Equations that no output needs are gone.
 
@@ -387,6 +388,26 @@ def _cumulative(state: _State, eqn: Eqn) -> Result:
     return operand if operand.shape[eqn.params["axis"]] == 1 else eqn
 
 
+def _contract(state: _State, eqn: Eqn) -> Result:
+    """Axes of operands in their own order. What is summed keeps its order: that of `lhs`."""
+    params, inputs = dict(eqn.params), list(eqn.inputs)
+    for place, side in enumerate(("lhs", "rhs")):
+        inner = state.producer(inputs[place], p.transpose)
+        if inner is None:
+            continue
+        labels = dict(zip(inner.params["axes"], params[side], strict=True))
+        moved = tuple([labels[axis] for axis in range(len(labels))])
+        if side == "rhs" or _summed(moved, params) == _summed(params[side], params):
+            params[side], inputs[place] = moved, inner.inputs[0]
+    return (
+        eqn if tuple(inputs) == eqn.inputs else _changed(eqn, inputs=tuple(inputs), params=params)
+    )
+
+
+def _summed(labels: Sequence[int], params: Mapping[str, Any]) -> list[int]:
+    return [label for label in labels if label not in params["out"]]
+
+
 def _sort(state: _State, eqn: Eqn) -> Result:
     operand, axis = eqn.inputs[0], eqn.params["axis"]
     inner = state.producer(operand, p.sort)
@@ -406,6 +427,7 @@ RULES: dict[Primitive, Callable[[_State, Eqn], Result]] = {
     p.concat: _concat,
     p.update: _update,
     p.cumulative: _cumulative,
+    p.contract: _contract,
     p.sort: _sort,
     p.gather: _gather,
     p.scatter: _scatter,

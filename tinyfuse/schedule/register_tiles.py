@@ -24,14 +24,19 @@ from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, place_of, reads_thro
 from tinyfuse.schedule.places import Loop, Places, Site
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import only_axis, point_cost
-from tinyfuse.stage.copies import changes, copies
+from tinyfuse.stage.copies import CacheRead, changes, copies
 from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, depends_on, walk
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Stage
 
 # Rows and vectors of columns of a tile, by the registers that a processor has: with what they are
-# computed from, they fill these.
-SHAPES = {32: ((6, 4), (12, 2)), 16: ((6, 2), (12, 1))}
+# computed from, they fill these. With them the time for an element, as tall ones load more. Then
+# the vectors for two rows, three, and so on.
+SHAPES = {
+    32: ((6, 4, 1.0), (12, 2, 1.03), (24, 1, 1.15)),
+    16: ((6, 2, 1.0), (12, 1, 1.15)),
+}
+FOR_FEW = {32: (8, 8, 6, 4), 16: (4, 4, 2, 2)}
 # Columns of a tile that lies in an array: the C compiler writes shorter loops out before it makes
 # vectors.
 LEAST_WIDTH = 32
@@ -42,10 +47,23 @@ STEPS_PER_CORE = 2
 # Elements visited, and elements of a chain, below which copies are not worth their while.
 LEAST_VISITS = 1 << 14
 LEAST_LENGTH = 8
-# Rows that meet each column, below which a copy of the columns is not worth its while: of those
-# that lie across, of those that lie side by side.
-LEAST_ROWS = 8
-PACKED_ROWS = 32
+# Rows that meet each column, below which tiles, and copies of columns that lie side by side, are
+# not worth their while.
+LEAST_ROWS = 2
+PACKED_ROWS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """A copy of what a reduction reads along one of its axes, so that so many elements along it lie
+    side by side. place: of that axis among the source's. movable: whether each panel may be copied
+    where it is needed."""
+
+    source: Stage
+    axis: Axis
+    place: int
+    width: int
+    movable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +72,7 @@ class Tile:
     takes each element as it is computed.
 
     rows, columns: axes of the latter. around: its loops that stay, with what is computed in them.
-    copied: what is read along the columns, with the place of the axis that the columns go along.
+    panels: what is copied in panels of the rows or the columns, which are given.
     """
 
     reduction: Stage
@@ -64,7 +82,7 @@ class Tile:
     height: int
     width: int
     around: tuple[Loop, ...]
-    copied: tuple[tuple[Stage, int], ...]
+    panels: tuple[Panels, ...]
 
     @property
     def panel(self) -> int:
@@ -97,8 +115,11 @@ def _decision(schedule: Schedule, added: Stage, tile: Tile) -> Decision:
     if added.name not in copies(schedule.stages):
         reason = f"a tile of {tile.height} by {tile.width} is computed in registers, then written"
         return Decision(added.name, readers, "cache_write", reason)
+    made = next(each for each in changes(schedule.stages) if each.name == added.name)
+    assert isinstance(made, CacheRead)
+    panels = next(each for each in tile.panels if each.source.name == made.source.name)
     reason = (
-        f"{tile.reduction.name} reads it along {tile.columns.name}, {tile.width} at a time:"
+        f"{tile.reduction.name} reads it along {panels.axis.name}, {panels.width} at a time:"
         " copied, they lie side by side"
     )
     return Decision(added.name, readers, "cache_read", reason)
@@ -116,18 +137,24 @@ def _tile(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     rows, columns = stage.axes[-2:]
     own = dict(zip(stage.axes, root.axes, strict=True))
     around = _around(places, root, stage)
-    if any(loop.axis is own[columns] for loop in around):
-        return None
     count = _rows_at_once(places, root, own[rows], around)
-    height, width = _shape(places, stage, count, machine)
-    lanes = machine.vector_bytes // stage.dtype.itemsize
-    if rows.extent < LEAST_ROWS or count < height or columns.extent < lanes:
+    if count < LEAST_ROWS:
+        return None
+    height, width = tile_shape(places, stage, count, machine)
+    if count < height:
+        return None
+    if any(loop.axis is own[columns] and loop.step != width for loop in around):
         return None
     loads = list(reads_through(stage, places.inlined))
-    copied = _along(loads, columns, rows.extent >= PACKED_ROWS and columns.extent > width)
-    if copied is None:
+    lanes = machine.vector_bytes // stage.dtype.itemsize
+    packed = rows.extent >= PACKED_ROWS and columns.extent > width
+    of_columns = _panels(loads, columns, width, packed or columns.extent < lanes)
+    of_rows = _panels(_across(loads, rows, stage.reduce_axes[-1]), rows, height, True)
+    if of_columns is None:
         return None
-    return Tile(stage, root, own[rows], own[columns], height, width, around, copied)
+    return Tile(
+        stage, root, own[rows], own[columns], height, width, around, (*of_columns, *(of_rows or ()))
+    )
 
 
 def meets_pairs(places: Places, stage: Stage) -> bool:
@@ -136,7 +163,7 @@ def meets_pairs(places: Places, stage: Stage) -> bool:
         return False
     if len(stage.axes) < 2 or places.plans[stage].inlined or _visits(stage) < LEAST_VISITS:
         return False
-    if any(reader.order is not Order.SERIAL for reader in places.readers[stage]):
+    if any(reader.order is Order.HALVING for reader in places.readers[stage]):
         return False
     if math.prod([axis.extent for axis in stage.reduce_axes]) < LEAST_LENGTH:
         return False
@@ -210,37 +237,53 @@ def _are_pairs(loads: Sequence[Load], stage: Stage, inlined: Container[Stage]) -
         return False
     reduced = [axes for axes in used if axes.intersection(stage.reduce_axes)]
     return all(any(axis in axes for axes in reduced) for axis in (rows, columns)) and not any(
-        isinstance(node, IndexTest) or (isinstance(node, Load) and node.data)
+        _decides(node, rows, columns)
         for each in with_inlined(stage, inlined)
         for expression in each.expressions
         for node in walk(expression)
     )
 
 
-def _along(
-    loads: Sequence[Load], columns: Axis, side_by_side: bool
-) -> tuple[tuple[Stage, int], ...] | None:
-    """What is read along the columns and worth a copy; None where a copy would not help.
+def _decides(node: Expr, rows: Axis, columns: Axis) -> bool:
+    """Whether data or the place in a tile decides what is computed."""
+    if isinstance(node, IndexTest):
+        return depends_on(node, rows) or depends_on(node, columns)
+    return isinstance(node, Load) and bool(node.data)
 
-    side_by_side: whether also where columns lie side by side, as rows are long.
+
+def _panels(
+    loads: Sequence[Load], axis: Axis, width: int, side_by_side: bool
+) -> tuple[Panels, ...] | None:
+    """What is read along an axis and worth a copy; None where a copy would not help.
+
+    side_by_side: whether also where it lies side by side, in rows that are long.
     """
-    found: dict[Stage, int] = {}
-    along = [load for load in loads if depends_on(load, columns)]
+    found: dict[Stage, Panels] = {}
+    along = [load for load in loads if depends_on(load, axis)]
     for load in along:
-        if side_by_side or place_of(load).coefficient(columns) != 1:
+        if side_by_side or place_of(load).coefficient(axis) != 1:
             others = [other for other in along if other.source is load.source]
             places = [[only_axis(i) for i in other.indices] for other in others]
-            if any(place.count(columns) != 1 or place != places[0] for place in places):
+            if any(place.count(axis) != 1 or place != places[0] for place in places):
                 return None
-            found[load.source] = places[0].index(columns)
-    return tuple(found.items())
+            movable = None not in places[0]
+            found[load.source] = Panels(load.source, axis, places[0].index(axis), width, movable)
+    return tuple(found.values())
+
+
+def _across(loads: Sequence[Load], rows: Axis, reduced: Axis) -> list[Load]:
+    """What is read along the rows, where these lie side by side and what is summed does not."""
+    places = [(load, place_of(load)) for load in loads if depends_on(load, rows)]
+    return [
+        load for load, at in places if at.coefficient(rows) == 1 and at.coefficient(reduced) > 1
+    ]
 
 
 def _visits(stage: Stage) -> int:
     return math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])
 
 
-def _shape(places: Places, stage: Stage, rows: int, machine: Machine) -> tuple[int, int]:
+def tile_shape(places: Places, stage: Stage, rows: int, machine: Machine) -> tuple[int, int]:
     """Rows and columns of a tile: those that the registers hold where vectors are computed; else
     as many as half of them, or one row where the text would be long."""
     lanes = machine.vector_bytes // stage.dtype.itemsize
@@ -254,7 +297,12 @@ def _shape(places: Places, stage: Stage, rows: int, machine: Machine) -> tuple[i
 
 
 def _has_vectors(body: Expr) -> bool:
-    """Whether there are vector registers, and instructions, for an expression."""
+    """Whether there are vector registers, and instructions, for an expression.
+
+    Loops are cut where a test of an index changes: it is none of them.
+    """
+    if isinstance(body, Op) and body.name == "select" and isinstance(body.operands[0], IndexTest):
+        body = body.operands[1]
     nodes = walk(body)
     return all(node.dtype in FLOATING and node.dtype == body.dtype for node in nodes) and all(
         node.name in VECTOR_OPS for node in nodes if isinstance(node, Op)
@@ -263,16 +311,20 @@ def _has_vectors(body: Expr) -> bool:
 
 def _in_registers(stage: Stage, rows: int, lanes: int, machine: Machine) -> tuple[int, int]:
     """The tile that leaves the least over at the edges, and whose panels fit the L2 cache."""
-    columns = stage.axes[-1].extent
+    columns, registers = stage.axes[-1].extent, machine.vector_registers
     length = math.prod([axis.extent for axis in stage.reduce_axes])
+    if rows - 2 < len(FOR_FEW[registers]):
+        vectors = min(FOR_FEW[registers][rows - 2], max(1, -(-columns // lanes)))
+        return rows, vectors * lanes
 
-    def computed(shape: tuple[int, int]) -> int:
-        height, width = shape
-        return -(-rows // height) * height * -(-columns // width) * width
+    def time(shape: tuple[int, int, float]) -> float:
+        height, vectors, each = shape
+        return each * -(-rows // height) * height * -(-columns // (vectors * lanes)) * vectors
 
-    shapes = [(height, vectors * lanes) for height, vectors in SHAPES[machine.vector_registers]]
-    fitting = [s for s in shapes if length * s[1] * stage.dtype.itemsize <= machine.l2 // 2]
-    return min([s for s in fitting if s[0] <= rows] or shapes[-1:], key=computed)
+    most = machine.l2 // (2 * length * lanes * stage.dtype.itemsize)  # vectors of a panel
+    shapes = [shape for shape in SHAPES[registers] if shape[0] <= rows] or SHAPES[registers][:1]
+    height, vectors, _ = min([s for s in shapes if s[1] <= most] or shapes[-1:], key=time)
+    return height, vectors * lanes
 
 
 # --- how ------------------------------------------------------------------------------------------
@@ -296,8 +348,8 @@ def _tiled(schedule: Schedule, tile: Tile, machine: Machine) -> Schedule:
     schedule = Schedule(schedule.stages, plans, "tile")
     place = plans[reduction].loops[len(outer) - 1]
     schedule = schedule.cache_write(reduction, place)
-    for source, along in tile.copied:
-        schedule = _with_copy(schedule, tile, source, along, machine)
+    for panels in tile.panels:
+        schedule = _with_panels(schedule, tile, panels, machine)
     return _padded(schedule, tile)
 
 
@@ -306,6 +358,8 @@ def _outer(tile: Tile, machine: Machine) -> list[Loop]:
     share too few of them."""
     rows, columns = Loop(tile.rows, tile.height), Loop(tile.columns, tile.width)
     loops = [Loop(axis) for axis in tile.root.axes[:-2] if axis not in _axes(tile.around)]
+    if tile.columns in _axes(tile.around):
+        return [*tile.around, *loops, _shifted(rows)]
     wanted = STEPS_PER_CORE * machine.cores
     few = machine.cores > 1 and not (loops or tile.around) and _steps(columns) < wanted
     loops += [rows, columns] if few else [columns, rows]
@@ -338,28 +392,38 @@ def _inner(tile: Tile) -> list[Loop]:
     return [*reduced, *rows, Loop(tile.columns, 1, LoopKind.VECTOR)]
 
 
-def _with_copy(
-    schedule: Schedule, tile: Tile, source: Stage, place: int, machine: Machine
-) -> Schedule:
-    """With a copy of a source in panels, as wide as a tile, of the axis that columns go along:
-    panel by panel as it is needed where all rows follow, of all of it before where they do not."""
-    summed = _summed(schedule, tile)
-    schedule = schedule.cache_read(summed, source, along=summed.axes[-1])
+def _with_panels(schedule: Schedule, tile: Tile, panels: Panels, machine: Machine) -> Schedule:
+    """With a copy in panels: panel by panel as it is needed where all that meets it follows, of all
+    of it before where that does not."""
+    summed, width = _summed(schedule, tile), panels.width
+    along = summed.axes[tile.reduction.axes.index(panels.axis)]
+    schedule = schedule.cache_read(summed, panels.source, along=along)
     copy = schedule.stage(changes(schedule.stages)[-1].name)
-    schedule = schedule.split(copy, copy.axes[place], tile.width, tail="pad")
+    schedule = schedule.split(copy, copy.axes[panels.place], width, tail="pad")
     copy = schedule.current(copy)
-    panels, others = Loop(copy.axes[place], tile.width), [*copy.axes]
-    others.remove(panels.axis)
-    schedule = schedule.layout(copy, panels, *others, panels.axis)
-    root = schedule.current(tile.root)
-    loops = [loop for loop in schedule[root].loops if loop.axis.extent > 1]
-    if schedule[root].compute_at is None and not tile.around and tile.panel <= machine.l2 // 2:
-        columns = next(loop for loop in loops if loop.same(Loop(tile.columns, tile.width)))
-        if tile.rows not in _axes(loops[: loops.index(columns)]):
-            return schedule.compute_at(copy, root, columns)
+    outer, others = Loop(copy.axes[panels.place], width), [*copy.axes]
+    others.remove(outer.axis)
+    schedule = schedule.layout(copy, outer, *others, outer.axis)
+    place = _where_needed(schedule, tile, panels)
+    if place and panels.movable and tile.panel <= machine.l2 // 2:
+        return schedule.compute_at(copy, schedule.current(tile.root), place)
     if machine.cores > 1 and math.prod(copy.shape) >= PARALLEL_ELEMENTS:
-        schedule = schedule.reorder(copy, panels, *copy.axes).parallel(copy, panels)
+        schedule = schedule.reorder(copy, outer, *copy.axes).parallel(copy, outer)
     return schedule
+
+
+def _where_needed(schedule: Schedule, tile: Tile, panels: Panels) -> Loop | None:
+    """The loop in each step of which all that meets one panel follows, if there is one."""
+    root, places = schedule.current(tile.root), schedule.places
+    own = dict(zip(tile.reduction.axes, tile.root.axes, strict=True))[panels.axis]
+    site = places.plans[root].compute_at
+    outside = places.plans[site.stage].loops[: places.depth(site)] if site else ()
+    aligned = site.aligned if site else ()
+    if any(loop.step != panels.width or (own, loop.axis) not in aligned for loop in outside):
+        return None
+    first = next(loop for loop in schedule[root].loops if loop.axis in (tile.rows, tile.columns))
+    whole = all(loop.axis is own for loop in tile.around)
+    return schedule.find(root, first) if whole and first.axis is own else None
 
 
 def _summed(schedule: Schedule, tile: Tile) -> Stage:

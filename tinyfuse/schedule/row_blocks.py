@@ -14,8 +14,14 @@ from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places
-from tinyfuse.schedule.register_tiles import along, meets_pairs, takes_each_element
+from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places, Site
+from tinyfuse.schedule.register_tiles import (
+    STEPS_PER_CORE,
+    along,
+    meets_pairs,
+    takes_each_element,
+    tile_shape,
+)
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.ir import Stage
 
@@ -48,6 +54,17 @@ def block_rows(
     """
     known = {decision.producer: decision for decision in decisions}
     for root in schedule.places.kernels:
+        width = _common_width(schedule.places, root, machine)
+        if width and not any(
+            stage.name in alone for stage in (root, *schedule.places.attached[root])
+        ):
+            schedule = _by_columns(schedule, root, width, machine)
+            for stage in schedule.places.attached[root]:
+                reason = (
+                    f"one kernel computes it and {root.name}, {width} columns of each at a time"
+                )
+                known[stage.name] = replace(known[stage.name], reason=reason)
+            continue
         blocks = _blocks(schedule.places, root, machine)
         if blocks and not any(stage.name in alone for stage in blocks.moved):
             schedule = _blocked(schedule, blocks)
@@ -57,6 +74,36 @@ def block_rows(
                 )
                 known[stage.name] = replace(known[stage.name], reason=reason)
     return schedule, tuple([known[stage.name] for stage in schedule.stages.stages])
+
+
+def _common_width(places: Places, root: Stage, machine: Machine) -> int:
+    """How many columns tiles have of several products of one kernel that do not need each other, if
+    there are such alone and threads can share the columns; else 0."""
+    others = places.attached.get(root, [])
+    products = [root, *others]
+    if not others or not all(meets_pairs(places, stage) for stage in products):
+        return 0
+    if any(len(stage.axes) != 2 or stage.shape != root.shape for stage in products):
+        return 0
+    if any(other in places.sources[stage] for stage in products for other in products):
+        return 0
+    widths = {tile_shape(places, stage, root.shape[0], machine)[1] for stage in products}
+    wanted = STEPS_PER_CORE * machine.cores * max(widths) if machine.cores > 1 else 0
+    return widths.pop() if len(widths) == 1 and root.shape[1] >= wanted else 0
+
+
+def _by_columns(schedule: Schedule, root: Stage, width: int, machine: Machine) -> Schedule:
+    """Products of one kernel side by side, so many columns of each at a time."""
+    rows, columns = root.axes
+    kind = LoopKind.PARALLEL if machine.cores > 1 else LoopKind.SERIAL
+    shared = Loop(columns, width, kind)
+    plans = dict(schedule.places.plans)
+    inner = [Loop(rows), *map(Loop, root.reduce_axes), Loop(columns, 1, LoopKind.VECTOR)]
+    plans[root] = replace(plans[root], loops=(shared, *inner))
+    for stage in schedule.places.attached[root]:
+        site = Site(root, shared, ((stage.axes[1], columns),))
+        plans[stage] = replace(plans[stage], compute_at=site)
+    return Schedule(schedule.stages, plans, "columns")
 
 
 def _blocks(places: Places, root: Stage, machine: Machine) -> Blocks | None:
