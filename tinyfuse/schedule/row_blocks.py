@@ -117,7 +117,8 @@ def _blocks(places: Places, root: Stage, machine: Machine) -> Blocks | None:
     moved = _needed(places, root, products, attached, loop)
     if moved is None:
         return None
-    row = sum(_row_bytes(stage, loop) for stage in moved)
+    inside = len(root.axes[: root.axes.index(loop.axis) + 1])
+    row = sum(math.prod(stage.shape[inside:]) * stage.dtype.itemsize for stage in moved)
     most = min(STACK_LIMIT, machine.l2 // 2) // max(1, row)
     extent = loop.axis.extent
     shared = max(LEAST, extent // (BLOCKS_PER_CORE * machine.cores))
@@ -163,10 +164,6 @@ def _needed(
         if plan.store_at and not site.aligned:
             return None
     return moved
-
-
-def _row_bytes(stage: Stage, loop: Loop) -> int:
-    return math.prod(stage.shape) // loop.axis.extent * stage.dtype.itemsize
 
 
 def _blocked(schedule: Schedule, blocks: Blocks) -> Schedule:
