@@ -18,7 +18,7 @@ from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE, REFERENCE_AVX2, Machine
 from tinyfuse.records import replace
-from tinyfuse.schedule import register_tiles
+from tinyfuse.schedule import pairs, register_tiles
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.build import build_stages
@@ -340,7 +340,7 @@ SHAPES = [(17, 20, 4), (9, 33, 6), (8, 16, 6), (33, 17, 4)]
 @pytest.fixture
 def tiles_of_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("LEAST_VISITS", "LEAST_LENGTH", "PARALLEL_ELEMENTS"):
-        monkeypatch.setattr(register_tiles, limit, 1)
+        monkeypatch.setattr(pairs if hasattr(pairs, limit) else register_tiles, limit, 1)
 
 
 def assert_same_bits(stages: Stages, arrays: list[np.ndarray], machine: Machine) -> Schedule:

@@ -8,21 +8,17 @@ is computed in tiles, and what reads it follows row by row while the block is in
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places, Site
-from tinyfuse.schedule.register_tiles import (
-    STEPS_PER_CORE,
-    along,
-    meets_pairs,
-    takes_each_element,
-    tile_shape,
-)
+from tinyfuse.schedule.pairs import along, pair_of, takes_each_element, tile_of, tile_shape
+from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places, Site, StagePlan
+from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage
 
 # Rows of a block: a multiple of the rows of tiles.
@@ -53,27 +49,48 @@ def block_rows(
     decisions: on all stages. alone: names of stages that stay as they are.
     """
     known = {decision.producer: decision for decision in decisions}
-    for root in schedule.places.kernels:
-        width = _common_width(schedule.places, root, machine)
-        if width and not any(
-            stage.name in alone for stage in (root, *schedule.places.attached[root])
-        ):
-            schedule = _by_columns(schedule, root, width, machine)
-            for stage in schedule.places.attached[root]:
-                reason = (
-                    f"one kernel computes it and {root.name}, {width} columns of each at a time"
-                )
-                known[stage.name] = replace(known[stage.name], reason=reason)
+    for root in list(schedule.places.kernels):
+        attached = schedule.places.attached.get(root, [])
+        if not attached or any(stage.name in alone for stage in (root, *attached)):
             continue
-        blocks = _blocks(schedule.places, root, machine)
-        if blocks and not any(stage.name in alone for stage in blocks.moved):
-            schedule = _blocked(schedule, blocks)
-            for stage in blocks.moved:
-                reason = (
-                    f"{root.name} goes by rows, {blocks.rows} of which it is computed for at once"
-                )
-                known[stage.name] = replace(known[stage.name], reason=reason)
+        width = _common_width(schedule.places, root, machine)
+        blocks = None if width else _blocks(schedule.places, root, machine)
+        if width:
+            schedule, changed = _by_columns(schedule, root, width, machine), attached
+            reason = f"one kernel computes it and {root.name}, {width} columns of each at a time"
+        elif blocks:
+            schedule, changed = _blocked(schedule, blocks), [*blocks.moved]
+            reason = f"{root.name} goes by rows, {blocks.rows} of which it is computed for at once"
+        else:
+            changed = _apart(schedule, root, machine)
+            schedule = _with_own_kernels(schedule, changed, machine)
+            reason = f"in the loops of {root.name} there would be no tiles of it"
+        for stage in changed:
+            known[stage.name] = replace(known[stage.name], reason=reason)
+            if schedule[stage].compute_at is None:
+                known[stage.name] = replace(known[stage.name], action="store")
     return schedule, tuple([known[stage.name] for stage in schedule.stages.stages])
+
+
+def _apart(schedule: Schedule, root: Stage, machine: Machine) -> list[Stage]:
+    """The products in the loops of a stage that can be computed in tiles, but not there."""
+    places = schedule.places
+    return [
+        stage
+        for stage in places.attached[root]
+        if pair_of(places, stage, machine)
+        and tile_of(schedule, stage, machine) is None
+        and not any(places.plans[source].compute_at for source in places.sources[stage])
+    ]
+
+
+def _with_own_kernels(schedule: Schedule, stages: Sequence[Stage], machine: Machine) -> Schedule:
+    plans = dict(schedule.places.plans)
+    for stage in stages:
+        first, *rest = [*map(Loop, stage.axes), *map(Loop, stage.reduce_axes)]
+        kind = LoopKind.PARALLEL if machine.cores > 1 else LoopKind.SERIAL
+        plans[stage] = StagePlan((replace(first, kind=kind), *rest))
+    return Schedule(schedule.stages, plans, "own kernels") if stages else schedule
 
 
 def _common_width(places: Places, root: Stage, machine: Machine) -> int:
@@ -81,15 +98,20 @@ def _common_width(places: Places, root: Stage, machine: Machine) -> int:
     there are such alone and threads can share the columns; else 0."""
     others = places.attached.get(root, [])
     products = [root, *others]
-    if not others or not all(meets_pairs(places, stage) for stage in products):
+    pairs = [pair_of(places, stage, machine) for stage in products]
+    if not others or any(
+        pair is None or pair[1] is not stage.axes[-1]
+        for pair, stage in zip(pairs, products, strict=True)
+    ):
         return 0
     if any(len(stage.axes) != 2 or stage.shape != root.shape for stage in products):
         return 0
     if any(other in places.sources[stage] for stage in products for other in products):
         return 0
-    widths = {tile_shape(places, stage, root.shape[0], machine)[1] for stage in products}
+    rows, columns = root.shape
+    widths = {tile_shape(places, stage, rows, columns, machine)[1] for stage in products}
     wanted = STEPS_PER_CORE * machine.cores * max(widths) if machine.cores > 1 else 0
-    return widths.pop() if len(widths) == 1 and root.shape[1] >= wanted else 0
+    return widths.pop() if len(widths) == 1 and columns >= wanted else 0
 
 
 def _by_columns(schedule: Schedule, root: Stage, width: int, machine: Machine) -> Schedule:
@@ -108,7 +130,8 @@ def _by_columns(schedule: Schedule, root: Stage, width: int, machine: Machine) -
 
 def _blocks(places: Places, root: Stage, machine: Machine) -> Blocks | None:
     attached = places.attached.get(root, [])
-    products = [stage for stage in (root, *attached) if meets_pairs(places, stage)]
+    found = {stage: pair_of(places, stage, machine) for stage in (root, *attached)}
+    products = {stage: pair[0] for stage, pair in found.items() if pair}
     if not products or any(takes_each_element(places, root, stage) for stage in products):
         return None
     loop = _rows(places, root, products, attached)
@@ -128,10 +151,10 @@ def _blocks(places: Places, root: Stage, machine: Machine) -> Blocks | None:
 
 
 def _rows(
-    places: Places, root: Stage, products: Sequence[Stage], attached: Sequence[Stage]
+    places: Places, root: Stage, products: Mapping[Stage, Axis], attached: Sequence[Stage]
 ) -> Loop | None:
     """The loop over rows in which the products are computed, or what the product at the root
-    reads; None where it is not the same for all."""
+    reads; None where it is not the same for all. products: with their rows."""
     inside = [stage for stage in products if stage is not root] or attached
     sites = [places.plans[stage].compute_at for stage in inside]
     loops = [site.loop if site else None for site in sites]
@@ -140,14 +163,14 @@ def _rows(
         return None
     if loop.axis not in root.axes or loop.kind is LoopKind.VECTOR or root.row_axis or root.scatter:
         return None
-    if any(along(stage, root, loop.axis) is not stage.axes[-2] for stage in products):
+    if any(along(stage, root, loop.axis) is not rows for stage, rows in products.items()):
         return None
     others = [each for each in places.plans[root].loops if each.axis is loop.axis]
     return loop if others == [loop] and loop.axis.extent > 1 else None
 
 
 def _needed(
-    places: Places, root: Stage, products: Sequence[Stage], attached: Sequence[Stage], loop: Loop
+    places: Places, root: Stage, products: Collection[Stage], attached: Sequence[Stage], loop: Loop
 ) -> tuple[Stage, ...] | None:
     """The products in a loop and what they need of what is computed there; None where something
     has a place of another kind."""

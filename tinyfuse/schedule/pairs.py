@@ -1,0 +1,312 @@
+"""Which reductions are computed in tiles, and how large these are.
+
+Those where every row of one array meets every row, or column, of another one, as in matrix
+products and pairwise distances.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Sequence
+
+from tinyfuse.dtypes import FLOATING
+from tinyfuse.loops.vectors import VECTOR_OPS
+from tinyfuse.machine import Machine
+from tinyfuse.records import dataclass
+from tinyfuse.schedule.loop_order import place_of, reads_through, with_inlined
+from tinyfuse.schedule.places import Loop, Places
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.stage.analysis import only_axis, point_cost
+from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, depends_on, walk
+from tinyfuse.stage.index import Axis
+from tinyfuse.stage.ir import Order, Stage
+
+# Rows and vectors of columns of a tile, by the registers that a processor has: with what they are
+# computed from, they fill these. With them the time for an element, as tall ones load more. Then
+# the vectors for two rows, three, and so on.
+SHAPES = {
+    32: ((6, 4, 1.0), (12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
+    16: ((6, 2, 1.0), (12, 1, 1.15)),
+}
+FOR_FEW = {32: (8, 8, 6, 4), 16: (4, 4, 2, 2)}
+# Columns of a tile that lies in an array: the C compiler writes shorter loops out before it makes
+# vectors.
+LEAST_WIDTH = 32
+# Operations of an element, in additions, that may be written out for each row of a tile.
+ROW_BUDGET = 16
+# Elements visited, and elements of a chain, below which copies are not worth their while.
+LEAST_VISITS = 1 << 14
+LEAST_LENGTH = 8
+# Rows that meet each column, below which tiles, and copies of columns that lie side by side, are
+# not worth their while.
+LEAST_ROWS = 2
+PACKED_ROWS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """A copy of what a reduction reads along one of its axes, so that so many elements along it lie
+    side by side. place: of that axis among the source's. movable: whether each panel may be copied
+    where it is needed."""
+
+    source: Stage
+    axis: Axis
+    place: int
+    width: int
+    uses: tuple[Axis, ...]
+    movable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A reduction that is computed in tiles, and the stage in whose loops: itself, or one that
+    takes each element as it is computed.
+
+    rows, columns: axes of the latter. around: its loops that stay, with what is computed in them.
+    panels: what is copied in panels of the rows or the columns, which are given.
+    """
+
+    reduction: Stage
+    root: Stage
+    rows: Axis
+    columns: Axis
+    height: int
+    width: int
+    around: tuple[Loop, ...]
+    panels: tuple[Panels, ...]
+
+    @property
+    def panel(self) -> int:
+        """Bytes of a panel of each copy: what a tile reads along the columns."""
+        length = math.prod([axis.extent for axis in self.reduction.reduce_axes])
+        return length * self.width * self.reduction.dtype.itemsize
+
+
+def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
+    """How a stage could be computed in tiles; None if it is no such reduction."""
+    places = schedule.places
+    root = _root(places, stage)
+    if root is None:
+        return None
+    pair = pair_of(places, stage, machine)
+    if pair is None:
+        return None
+    rows, columns = pair
+    own = dict(zip(stage.axes, root.axes, strict=True))
+    around = _around(places, root, stage)
+    count = _at_once(places, root, own[rows], around)
+    if count < LEAST_ROWS:
+        return None
+    height, width = tile_shape(places, stage, count, columns.extent, machine)
+    if count < height:
+        return None
+    if _at_once(places, root, own[columns], around) not in (columns.extent, width):
+        return None
+    loads = list(reads_through(stage, places.inlined))
+    lanes = machine.vector_bytes // stage.dtype.itemsize
+    packed = rows.extent >= PACKED_ROWS and columns.extent > width
+    of_columns = _panels(loads, columns, width, packed or columns.extent % lanes > 0)
+    of_rows = _panels(_across(loads, rows, stage.reduce_axes[-1]), rows, height, True)
+    if of_columns is None:
+        of_columns = _panels(loads, columns, width, False)
+    if of_columns is None:
+        return None
+    return Tile(
+        stage, root, own[rows], own[columns], height, width, around, (*of_columns, *(of_rows or ()))
+    )
+
+
+def pair_of(places: Places, stage: Stage, machine: Machine) -> tuple[Axis, Axis] | None:
+    """The rows and the columns of a stage that is a chain for each pair of them, and long enough.
+
+    Columns are its last axis if they lie side by side in what is read and fill vectors, or can be
+    copied so that they do; else another axis of which that holds, with the last one for rows.
+    """
+    if not stage.reduce_axes or stage.order is not Order.SERIAL or stage.scatter:
+        return None
+    if len(stage.axes) < 2 or places.plans[stage].inlined or visits(stage) < LEAST_VISITS:
+        return None
+    if any(reader.order is Order.HALVING for reader in places.readers[stage]):
+        return None
+    if math.prod([axis.extent for axis in stage.reduce_axes]) < LEAST_LENGTH:
+        return None
+    loads, last = list(reads_through(stage, places.inlined)), stage.axes[-1]
+    lanes = machine.vector_bytes // stage.dtype.itemsize
+    others = [axis for axis in stage.axes[-2::-1] if axis.extent > 1]
+    pairs = [(rows, last) for rows in others] + [(last, columns) for columns in others]
+    found = [pair for pair in pairs if _are_pairs(loads, stage, places.inlined, *pair)]
+    fitting = [
+        (rows, columns)
+        for rows, columns in found
+        if _panels(loads, columns, lanes, True) is not None
+        or (columns is last and last.extent % lanes == 0)
+    ]
+    return next(iter(fitting or [pair for pair in found if pair[1] is last]), None)
+
+
+def _root(places: Places, stage: Stage) -> Stage | None:
+    """The stage in whose loops a reduction runs, if they can be tiled."""
+    site = places.plans[stage].compute_at
+    if site is None:
+        return stage
+    if takes_each_element(places, site.stage, stage):
+        return site.stage
+    return stage if _computes_rows(places, stage) else None
+
+
+def takes_each_element(places: Places, root: Stage, stage: Stage) -> bool:
+    """Whether a stage at the root does no more than take each element of another one as it is
+    computed."""
+    if places.attached.get(root) != [stage] or places.readers[stage] != [root]:
+        return False
+    if root.reduce_axes or root.row_axis or root.scatter or places.plans[root].compute_at:
+        return False
+    if places.attached.get(stage):
+        return False
+    loads = [load for load in reads_through(root, places.inlined) if load.source is stage]
+    return root.shape == stage.shape and all(
+        only_axis(index) is axis
+        for load in loads
+        for index, axis in zip(load.indices, root.axes, strict=True)
+        if axis.extent > 1
+    )
+
+
+def _computes_rows(places: Places, stage: Stage) -> bool:
+    """Whether a stage computes whole rows at a time in the loops of another one."""
+    site = places.plans[stage].compute_at
+    assert site is not None
+    loops = places.plans[site.stage].loops[: places.depth(site)]
+    around = {loop.axis for loop in loops if loop.axis.extent > 1 and loop.step == 1}
+    return len(around) < sum(axis.extent > 1 for axis in stage.axes)
+
+
+def _around(places: Places, root: Stage, reduction: Stage) -> tuple[Loop, ...]:
+    """The loops of a stage in which another one than the reduction is computed."""
+    others = [each for each in places.attached.get(root, ()) if each is not reduction]
+    sites = [places.plans[each].compute_at for each in others]
+    depths = [places.depth(site) for site in sites if site]
+    return places.plans[root].loops[: max(depths, default=0)]
+
+
+def _at_once(places: Places, root: Stage, axis: Axis, around: Sequence[Loop]) -> int:
+    """How many elements along an axis the loops around leave."""
+    steps = [loop.step for loop in around if loop.axis is axis]
+    site = places.plans[root].compute_at
+    if site is not None:
+        outer = places.plans[site.stage].loops[: places.depth(site)]
+        steps += [loop.step for loop in outer if along(root, site.stage, loop.axis) is axis]
+    return min([axis.extent, *steps])
+
+
+def along(stage: Stage, root: Stage, axis: Axis) -> Axis | None:
+    """The axis of a stage at the same place as one of the stage whose loops it is computed in."""
+    place = root.axes.index(axis) if axis in root.axes else len(stage.axes)
+    own = stage.axes[place : place + 1]
+    return own[0] if own and own[0].extent == axis.extent else None
+
+
+def _are_pairs(
+    loads: Sequence[Load], stage: Stage, inlined: Container[Stage], rows: Axis, columns: Axis
+) -> bool:
+    """Whether every row meets every column: nothing that is read depends on both, but something on
+    each, and neither data nor the place decides what."""
+    used = [{axis for index in load.indices for axis in index.axes()} for load in loads]
+    if any(load.data for load in loads) or any({rows, columns} <= axes for axes in used):
+        return False
+    reduced = [axes for axes in used if axes.intersection(stage.reduce_axes)]
+    return all(any(axis in axes for axes in reduced) for axis in (rows, columns)) and not any(
+        _decides(node, rows, columns)
+        for each in with_inlined(stage, inlined)
+        for expression in each.expressions
+        for node in walk(expression)
+    )
+
+
+def _decides(node: Expr, rows: Axis, columns: Axis) -> bool:
+    """Whether data or the place in a tile decides what is computed."""
+    if isinstance(node, IndexTest):
+        return depends_on(node, rows) or depends_on(node, columns)
+    return isinstance(node, Load) and bool(node.data)
+
+
+def _panels(
+    loads: Sequence[Load], axis: Axis, width: int, side_by_side: bool
+) -> tuple[Panels, ...] | None:
+    """What is read along an axis and worth a copy; None where a copy would not help.
+
+    side_by_side: whether also where it lies side by side, in rows that are long.
+    """
+    found: dict[Stage, Panels] = {}
+    along = [load for load in loads if depends_on(load, axis)]
+    for load in along:
+        if side_by_side or place_of(load).coefficient(axis) != 1:
+            others = [other for other in along if other.source is load.source]
+            places = [[only_axis(i) for i in other.indices] for other in others]
+            if any(place.count(axis) != 1 or place != places[0] for place in places):
+                return None
+            movable = None not in places[0]
+            uses = tuple([each for each in places[0] if each is not None])
+            place = places[0].index(axis)
+            found[load.source] = Panels(load.source, axis, place, width, uses, movable)
+    return tuple(found.values())
+
+
+def _across(loads: Sequence[Load], rows: Axis, reduced: Axis) -> list[Load]:
+    """What is read along the rows, where these lie side by side and what is summed does not."""
+    places = [(load, place_of(load)) for load in loads if depends_on(load, rows)]
+    return [
+        load for load, at in places if at.coefficient(rows) == 1 and at.coefficient(reduced) > 1
+    ]
+
+
+def visits(stage: Stage) -> int:
+    return math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])
+
+
+def tile_shape(
+    places: Places, stage: Stage, rows: int, columns: int, machine: Machine
+) -> tuple[int, int]:
+    """Rows and columns of a tile: those that the registers hold where vectors are computed; else
+    as many as half of them, or one row where the text would be long."""
+    lanes = machine.vector_bytes // stage.dtype.itemsize
+    bodies = [each.body for each in with_inlined(stage, places.inlined) if each.body]
+    if all(_has_vectors(body) for body in bodies):
+        return _in_registers(stage, rows, columns, lanes, machine)
+    width = max(LEAST_WIDTH, 2 * lanes)
+    if sum(map(point_cost, bodies)) > ROW_BUDGET:
+        return 1, width
+    return max(1, machine.vector_registers * lanes // (2 * width)), width
+
+
+def _has_vectors(body: Expr) -> bool:
+    """Whether there are vector registers, and instructions, for an expression.
+
+    Loops are cut where a test of an index changes: it is none of them.
+    """
+    if isinstance(body, Op) and body.name == "select" and isinstance(body.operands[0], IndexTest):
+        body = body.operands[1]
+    nodes = walk(body)
+    return all(node.dtype in FLOATING and node.dtype == body.dtype for node in nodes) and all(
+        node.name in VECTOR_OPS for node in nodes if isinstance(node, Op)
+    )
+
+
+def _in_registers(
+    stage: Stage, rows: int, columns: int, lanes: int, machine: Machine
+) -> tuple[int, int]:
+    """The tile that leaves the least over at the edges, and whose panels fit the L2 cache."""
+    registers = machine.vector_registers
+    length = math.prod([axis.extent for axis in stage.reduce_axes])
+    if rows - 2 < len(FOR_FEW[registers]):
+        vectors = min(FOR_FEW[registers][rows - 2], max(1, -(-columns // lanes)))
+        return rows, vectors * lanes
+
+    def time(shape: tuple[int, int, float]) -> float:
+        height, vectors, each = shape
+        return each * -(-rows // height) * height * -(-columns // (vectors * lanes)) * vectors
+
+    most = machine.l2 // (2 * length * lanes * stage.dtype.itemsize)  # vectors of a panel
+    shapes = [shape for shape in SHAPES[registers] if shape[0] <= rows] or SHAPES[registers][:1]
+    height, vectors, _ = min([s for s in shapes if s[1] <= most] or shapes[-1:], key=time)
+    return height, vectors * lanes
