@@ -157,6 +157,61 @@ def tile(function: Callable[..., Any], machine: Machine, dtype: Any) -> tuple[in
     return len(reduced.body), width, local.scope
 
 
+def convolution(x, w):
+    x = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
+    return np.maximum(np.einsum("nchwij,ocij->nohw", windows, w), 0)
+
+
+def channels_last(x, w):
+    x, w = x.transpose(0, 2, 3, 1), w.transpose(2, 3, 1, 0)
+    x = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(1, 2))
+    return np.einsum("nhwcij,ijco->nhwo", windows, w)
+
+
+def pooled(x, w):
+    y = convolution(x, w)
+    n, c, h, v = y.shape
+    return y.reshape(n, c, h // 2, 2, v // 2, 2).max(axis=(3, 5))
+
+
+def pointwise(x, w):
+    return np.einsum("nchw,oc->nohw", x, w[:, :, 0, 0]) + x[:, :1]
+
+
+@pytest.mark.parametrize(
+    ("function", "kernels_", "columns"),
+    [
+        (convolution, 2, "i1 < 64 vector"),
+        (channels_last, 2, "i3 < 64 vector"),
+        (pooled, 3, "i1 < 64 vector"),
+        (pointwise, 1, "i3 < 32 vector"),
+    ],
+)
+def test_convolutions_are_tiled_over_the_channels(
+    function: Callable[..., Any], kernels_: int, columns: str
+) -> None:
+    lowered = tinyfuse.jit(function).lower(ones(1, 16, 28, 28), ones(64, 16, 3, 3))
+    assert len(lowered.kernels) == kernels_
+    (local,) = [s for s in lowered.schedule.stages.stages if s.name.endswith("_local")][-1:]
+    line = next(s for s in str(lowered.schedule).splitlines() if s.startswith(f"  {local.name}:"))
+    assert line.endswith(columns)
+
+
+@pytest.mark.parametrize("function", [convolution, channels_last, pooled, pointwise])
+@pytest.mark.parametrize(
+    "shapes", [((1, 16, 28, 28), (64, 16, 3, 3)), ((2, 5, 18, 22), (7, 5, 3, 3))]
+)
+def test_tiled_convolutions_keep_the_bits(function: Callable[..., Any], shapes: Any) -> None:
+    random = np.random.default_rng(5)
+    x, w = (random.standard_normal(shape).astype(np.float32) for shape in shapes)
+    x[0, 1, 2, 3], x[0, 2, 3], w[1, 1] = np.nan, -0.0, np.inf
+    lowered = tinyfuse.jit(function).lower(x, w)
+    found, expected = lowered.compile()(x, w), lowered.unfused().compile()(x, w)
+    assert difference(expected, found) is None
+
+
 def stores_to(loop: For, buffer: Any) -> bool:
     return any(isinstance(store, Store) and store.buffer is buffer for store in loop.body)
 
