@@ -251,3 +251,14 @@ def test_what_one_kernel_puts_somewhere_the_next_one_reads() -> None:
     program = tinyfuse.jit(put_and_turned)
     assert len(program.lower(given).kernels) > 1
     assert np.array_equal(program(given), expected)
+
+
+def test_what_is_combined_is_chosen_without_jumps() -> None:
+    """gcc makes vectors of no reduction where a choice by data jumps."""
+
+    def largest(mask, x):
+        return np.where(mask, x, -np.inf).max()
+
+    lowered = tinyfuse.jit(largest).lower(np.ones(100, bool), np.ones(100, np.float32))
+    (line,) = [line for line in lowered.as_text("c").splitlines() if "tf_select_float(mask" in line]
+    assert "?" not in line

@@ -209,6 +209,16 @@ def may_be_written_out(loop: For) -> bool:
     return not simple or loop.variable.extent < LONG_LOOP
 
 
+def reduces(loop: For) -> bool:
+    """Whether a loop combines what it computes in each step into one value."""
+    return any(
+        isinstance(node, Load) and node.source is statement.buffer
+        for statement in loop.body
+        if isinstance(statement, Store) and statement.buffer.scope is Scope.REGISTER
+        for node in walk(statement.value)
+    )
+
+
 class _KernelText:
     """The function of one kernel.
 
@@ -336,12 +346,11 @@ class _KernelText:
     def steps(self, node: For, first: str, last: str) -> list[str]:
         name = node.variable.name
         head = f"for (long {name} = {first}; {name} < {last}; {name}++)"
-        around, self.expressions.written_out = (
-            self.expressions.written_out,
-            may_be_written_out(node),
-        )
+        expressions = self.expressions
+        around = expressions.written_out, expressions.reduces
+        expressions.written_out, expressions.reduces = may_be_written_out(node), reduces(node)
         body = self.block(node.body, "  ")
-        self.expressions.written_out = around
+        expressions.written_out, expressions.reduces = around
         if (
             len(node.body) == 1
             and not isinstance(node.body[0], If)

@@ -21,7 +21,8 @@ class Expressions:
     fused: whether the program has fused multiply-adds, whose negation gcc gets wrong, as it does
     that of signed integers. chained: whether the kernel adds up floating-point values, where it
     gets loads behind several conditions wrong; `written_out`: whether a loop is being written of
-    which it makes several steps one, where it does so too.
+    which it makes several steps one, where it does so too. `reduces`: whether a loop is being
+    written that combines all its steps, of which gcc makes vectors only without jumps.
     """
 
     def __init__(
@@ -30,7 +31,7 @@ class Expressions:
         self.local_names, self.used = local_names, used
         self.exact_negatives = "if" if fused else "i"
         self.chained = chained
-        self.written_out = False
+        self.written_out = self.reduces = False
 
     def text(self, root: Expr) -> CText:
         done: dict[Expr, CText] = {}
@@ -61,6 +62,7 @@ class Expressions:
             operands = [done[operand] for operand in node.operands]
             dtypes = [operand.dtype for operand in node.operands]
             exact = zeros.meet_in(node) or (self._mixes_up(node.dtype) and _loads_by_data(node))
+            exact = exact or (self.reduces and _chooses_by_data(node))
             name = f"exact_{node.name}" if exact else node.name
             return op_text(name, operands, dtypes, node.dtype, self.used)
         if isinstance(node, Cast):
@@ -76,6 +78,13 @@ class Expressions:
             return index_c(node.index)
         assert isinstance(node, IndexTest)
         return test_c(node)
+
+
+def _chooses_by_data(node: Op) -> bool:
+    """Whether data decides between two values that are there in any case."""
+    if node.name != "select" or any(isinstance(part, IndexTest) for part in walk(node.operands[0])):
+        return False
+    return all(isinstance(branch, (Const, Local, Load)) for branch in node.operands[1:])
 
 
 def _loads_by_data(node: Op) -> bool:
