@@ -243,8 +243,14 @@ def test_what_goes_by_rows_takes_blocks_of_them() -> None:
     assert "sum_local: compute_at(sum, i by 6)" in schedule
     assert "  sum: compute_at(out, i by 48); j by 64 < 128 padded, i by 6 < 200" in schedule
     assert "  out: root; i by 48 < 200 parallel, i < 200, k < 120 reduced" in schedule
+    assert "  y_copy: compute_at(sum, j by 64)" in schedule
     lowered = tinyfuse.jit(nearest).lower(ones(200, 16), ones(120, 16))
-    assert kernels(lowered) == (["nearest_y_copy"], ["nearest_out"])
+    assert kernels(lowered) == ([], ["nearest_out"])
+
+
+def test_what_many_blocks_need_is_copied_once() -> None:
+    schedule = str(planned(nearest, ones(2000, 16), ones(120, 16)))
+    assert "  y_copy: root; layout(i by 64, j, i)" in schedule
 
 
 def layer_norm(x, y):

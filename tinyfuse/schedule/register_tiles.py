@@ -28,6 +28,8 @@ from tinyfuse.stage.ir import Stage
 
 # Steps for each core from which on threads share a loop.
 STEPS_PER_CORE = 2
+# How often a panel may be copied where it is needed, rather than once before.
+MOST_COPIES = 20
 
 
 def tile_reductions(
@@ -192,13 +194,15 @@ def _where_needed(schedule: Schedule, tile: Tile, panels: Panels) -> Loop | None
     site = places.plans[root].compute_at
     outside = places.plans[site.stage].loops[: places.depth(site)] if site else ()
     aligned = site.aligned if site else ()
-    if any(loop.step != panels.width or (axis, loop.axis) not in aligned for loop in outside):
+    again = [loop for loop in outside if (axis, loop.axis) not in aligned]
+    again += [loop for loop in tile.around if loop.axis is not axis]
+    if math.prod(map(_steps, again)) > MOST_COPIES:
         return None
     for loop in schedule[root].loops:
-        if loop.axis.extent > 1 and loop.axis not in used:
-            return None
         if loop.axis is axis:
             return loop if loop.step == panels.width else None
+        if loop not in again and loop.axis.extent > 1 and loop.axis not in used:
+            return None
     return None
 
 
