@@ -5,8 +5,9 @@ Each program is compiled under two schedules, the default one, also with all opt
 random one. `--sanitize N` instead builds N programs as standalone executables with gcc's address
 and undefined-behaviour sanitizers and runs them on recorded inputs. `--math` instead compares
 mathematical functions with the exact values: those of one float32 for every float32 (or one of
-STEP), the others on millions of samples. `--pairs` instead compares two scalar operations compiled
-together with one after another: all that there are, or one of STEP.
+STEP), the others on millions of samples; `--functions exp log` are the only ones then. `--pairs`
+instead compares two scalar operations compiled together with one after another: all that there are,
+or one of STEP.
 """
 
 from __future__ import annotations
@@ -95,14 +96,14 @@ def run(path: Path, programs: int, jobs: int) -> Report:
     return report
 
 
-def run_math(step: int, jobs: int) -> bool:
-    """Whether all functions are as near the exact values as they should be.
+def run_math(step: int, names: Sequence[str], jobs: int) -> bool:
+    """Whether these functions are as near the exact values as they should be.
 
     Those of one float32 for every float32, or one of `step`.
     """
     reports: list[math_checking.Report] = []
     with get_context("spawn").Pool(jobs) as pool:
-        checks = math_checking.thorough_checks(step)
+        checks = math_checking.thorough_checks(step, names)
         for report in pool.imap(math_checking.check_thoroughly, checks):
             print(report, flush=True)
             reports.append(report)
@@ -135,13 +136,21 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--jobs", type=int, default=available_cores(), help="processes")
     parser.add_argument("--sanitize", type=int, metavar="N", help="N programs, under sanitizers")
     parser.add_argument("--math", type=int, metavar="STEP", nargs="?", const=1)
+    parser.add_argument(
+        "--functions",
+        nargs="+",
+        metavar="NAME",
+        choices=math_checking.FUNCTIONS,
+        default=math_checking.FUNCTIONS,
+        help="those that --math checks",
+    )
     parser.add_argument("--pairs", type=int, metavar="STEP", nargs="?", const=1)
     options = parser.parse_args(arguments)
     options.state.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as cache:
         os.environ.setdefault("TINYFUSE_CACHE_DIR", cache)
         if options.math:
-            return 0 if run_math(options.math, options.jobs) else 1
+            return 0 if run_math(options.math, options.functions, options.jobs) else 1
         if options.pairs:
             return 0 if run_pairs(options.pairs, options.jobs) else 1
         if options.sanitize:

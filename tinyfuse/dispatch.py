@@ -64,6 +64,8 @@ class PythonCall:
 class _PythonDispatcher:
     """Base of functions that call compiled code as directly as their arguments allow."""
 
+    __slots__ = ("_calls", "_uses")  # found faster than what is in a dictionary
+
     _calls: list[PythonCall]
     _uses: int
 

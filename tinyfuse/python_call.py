@@ -93,7 +93,9 @@ _TESTS = {
 def _computation(direct: Direct, variables: Variables) -> Iterator[str]:
     """Statements that compute the outputs."""
     for at, output in enumerate(direct.outputs):
-        variables.update({f"t{at}": output.shape, f"d{at}": output.dtype})
+        shape = output.shape
+        # numpy reads a number faster than a tuple of one
+        variables.update({f"t{at}": shape[0] if len(shape) == 1 else shape, f"d{at}": output.dtype})
         yield f"o{at} = empty(t{at}, d{at})"
     operands = [_OPERANDS[direct.arguments[at].kind].format(at=at) for at in direct.operands]
     outputs = [f"address(o{at})" for at in range(len(direct.outputs))]
