@@ -262,3 +262,21 @@ def test_what_is_combined_is_chosen_without_jumps() -> None:
     lowered = tinyfuse.jit(largest).lower(np.ones(100, bool), np.ones(100, np.float32))
     (line,) = [line for line in lowered.as_text("c").splitlines() if "tf_select_float(mask" in line]
     assert "?" not in line
+
+
+@pytest.mark.parametrize(
+    ("columns", "test"),
+    [
+        (33, "(l + 16) % 32 == 16"),
+        (63, "(l + 16) % 32 != 15"),
+        (65, "(l + 32) % 64 == 32"),
+        (66, "l < 2"),
+        (126, "l < 62"),
+        (127, "(l + 32) % 64 != 31"),
+    ],
+)
+def test_a_step_of_its_own_seems_to_be_in_the_middle(columns: int, test: str) -> None:
+    build = GraphBuilder("sums")
+    graph = build.graph(build.reduce("sum", build.input("x", 5, columns), 1))
+    text = emit_c(lowered(build_stages(graph))).text
+    assert f"out_lanes[l] = {test} ? out_lanes[l] + x[{columns} * i + l + " in text

@@ -110,19 +110,39 @@ def test_the_verifier_knows_what_can_be_halved(fault: dict[str, int], message: s
         verify_loops(replace(loops, kernels=(kernel,)))
 
 
-@pytest.mark.parametrize("march", ["x86-64-v4", "x86-64-v3", "x86-64"])
-@pytest.mark.parametrize("columns", [64, 48, 32])
-def test_lanes_stay_in_vectors(columns: int, march: str) -> None:
-    """Counted in what gcc writes: only the last addition is of single elements, in two copies."""
+def assembly(loops: Loops, march: str) -> str:
     compiler = find_compiler()
     if compiler.kind != "gcc" or platform.machine() != "x86_64":
         pytest.skip("counted in what gcc writes for x86-64")
     command = [*compiler.command, *compiler.arguments((f"-march={march}",)), "-S", "-o-", "-xc"]
-    run = subprocess.run(
-        [*command, "-"],
-        input=emit_c(row_sums(np.float32, columns=columns)).text,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert len(re.findall(r"\bv?addss\b", run.stdout)) <= 2
+    text = emit_c(loops).text
+    run = subprocess.run([*command, "-"], input=text, capture_output=True, text=True, check=True)
+    return run.stdout
+
+
+@pytest.mark.parametrize("march", ["x86-64-v4", "x86-64-v3", "x86-64"])
+@pytest.mark.parametrize("columns", [127, 65, 64, 63, 48, 33, 32])
+def test_lanes_stay_in_vectors(columns: int, march: str) -> None:
+    """Counted in what gcc writes: only the last addition is of single elements, in two copies."""
+    text = assembly(row_sums(np.float32, columns=columns), march)
+    assert len(re.findall(r"\bv?addss\b", text)) <= 2
+
+
+@pytest.mark.parametrize("march", ["x86-64-v4", "x86-64-v3"])
+@pytest.mark.parametrize("columns", [33, 63, 65, 127, 129, 191])
+def test_a_last_turn_of_one_lane_or_of_all_but_one_is_of_vectors(columns: int, march: str) -> None:
+    """Counted in what gcc writes: the elements that there are, loaded as a part of a vector."""
+    text = assembly(row_sums(np.float32, columns=columns), march)
+    assert len(re.findall(r"\bvmov[au]ps\s.*\{%k|\bvmaskmovps\b", text)) == 1
+
+
+@pytest.mark.parametrize("columns", [33, 63, 65, 127, 129])
+@pytest.mark.parametrize("op", ["sum", "prod"])
+def test_which_lanes_a_last_turn_leaves_alone(op: str, columns: int) -> None:
+    loops = row_sums(np.float32, 40, columns, op)
+    x = np.random.default_rng(3).standard_normal((40, columns)).astype(np.float32)
+    x[20:, -1] = np.nan  # is to reach one lane of those rows, and nothing of others
+    expected = interpret_loops(loops, [x.reshape(-1)], PlainNumerics())[0]
+    assert np.isnan(expected).tolist() == [False] * 20 + [True] * 20
+    for flags in FLAGS:
+        np.testing.assert_array_equal(Library([loops], flags).run(loops, [x])[0], expected)

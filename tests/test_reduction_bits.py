@@ -30,6 +30,8 @@ SHAPES = [
     ((90, 10), 1),  # short rows
     ((60, 33), 1),  # of half as many lanes, all of them but one in one turn
     ((60, 63), 1),
+    ((60, 65), 1),
+    ((60, 127), 1),
     ((90, 3), -1),
     ((1, 64, 1), 1),
 ]

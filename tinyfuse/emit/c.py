@@ -8,7 +8,7 @@ from tinyfuse.dtypes import BOOL
 from tinyfuse.emit import vectors
 from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
-from tinyfuse.emit.expression import Expressions
+from tinyfuse.emit.expression import Expressions, InLoop
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.emit.streaming import StreamedRow, in_blocks
 from tinyfuse.emit.vectors import VectorLoop
@@ -20,6 +20,7 @@ from tinyfuse.loops.ir import (
     If,
     Kernel,
     Let,
+    LoopKind,
     Loops,
     Prefetch,
     Row,
@@ -347,10 +348,11 @@ class _KernelText:
         name = node.variable.name
         head = f"for (long {name} = {first}; {name} < {last}; {name}++)"
         expressions = self.expressions
-        around = expressions.written_out, expressions.reduces
-        expressions.written_out, expressions.reduces = may_be_written_out(node), reduces(node)
+        around = expressions.inside
+        lane = node.variable if node.kind is LoopKind.VECTOR else None
+        expressions.inside = InLoop(may_be_written_out(node), reduces(node), lane)
         body = self.block(node.body, "  ")
-        expressions.written_out, expressions.reduces = around
+        expressions.inside = around
         if (
             len(node.body) == 1
             and not isinstance(node.body[0], If)

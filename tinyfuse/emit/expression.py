@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,14 +16,24 @@ from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op, w
 from tinyfuse.stage.index import Affine, Axis, index_text
 
 
+class InLoop(NamedTuple):
+    """What is to be known of the loop that is being written.
+
+    written_out: whether gcc makes several of its steps one. reduces: whether it combines all its
+    steps, of which gcc makes vectors only without jumps. lane: its variable, if it goes by vectors.
+    """
+
+    written_out: bool = False
+    reduces: bool = False
+    lane: Axis | None = None
+
+
 class Expressions:
     """Writes expressions; `used` collects what they need of the prelude.
 
     fused: whether the program has fused multiply-adds, whose negation gcc gets wrong, as it does
     that of signed integers. chained: whether the kernel adds up floating-point values, where it
-    gets loads behind several conditions wrong; `written_out`: whether a loop is being written of
-    which it makes several steps one, where it does so too. `reduces`: whether a loop is being
-    written that combines all its steps, of which gcc makes vectors only without jumps.
+    gets loads behind several conditions wrong, as it does in loops that are written out.
     """
 
     def __init__(
@@ -31,7 +42,7 @@ class Expressions:
         self.local_names, self.used = local_names, used
         self.exact_negatives = "if" if fused else "i"
         self.chained = chained
-        self.written_out = self.reduces = False
+        self.inside = InLoop()
 
     def text(self, root: Expr) -> CText:
         done: dict[Expr, CText] = {}
@@ -51,7 +62,7 @@ class Expressions:
         return f"{buffer.name}[{offset}{rest}]".replace("+ -", "- ")
 
     def _mixes_up(self, dtype: np.dtype) -> bool:
-        return self.written_out or (self.chained and dtype.kind == "f")
+        return self.inside.written_out or (self.chained and dtype.kind == "f")
 
     def _node(self, node: Expr, done: Mapping[Expr, CText], zeros: Zeros) -> CText:
         if isinstance(node, Op):
@@ -62,7 +73,7 @@ class Expressions:
             operands = [done[operand] for operand in node.operands]
             dtypes = [operand.dtype for operand in node.operands]
             exact = zeros.meet_in(node) or (self._mixes_up(node.dtype) and _loads_by_data(node))
-            exact = exact or (self.reduces and _chooses_by_data(node))
+            exact = exact or (self.inside.reduces and _chooses_by_data(node))
             name = f"exact_{node.name}" if exact else node.name
             return op_text(name, operands, dtypes, node.dtype, self.used)
         if isinstance(node, Cast):
@@ -77,7 +88,7 @@ class Expressions:
         if isinstance(node, Index):
             return index_c(node.index)
         assert isinstance(node, IndexTest)
-        return test_c(node)
+        return _one_lane(node, self.inside.lane) or test_c(node)
 
 
 def _chooses_by_data(node: Op) -> bool:
@@ -139,3 +150,26 @@ def test_c(test: IndexTest) -> CText:
         parts.append(f"{left} < {test.high - test.index.constant}")
     precedence = Precedence.LOGICAL_AND if len(parts) > 1 else Precedence.RELATIONAL
     return CText(" && ".join(parts), precedence)
+
+
+def _one_lane(test: IndexTest, lane: Axis | None) -> CText | None:
+    """A test that tells the first or the last of 2^n steps of a vector loop from the others.
+
+    It is written so that this step seems to be in the middle. Else gcc 12 takes it out of the loop,
+    as it begins or ends there, and uses no vectors for the others.
+    """
+    count = lane.extent if lane and not lane.start else 0
+    if lane is None or count < 4 or count & (count - 1) or test.index.terms != ((lane, 1),):
+        return None
+    low = 0 if test.low is None else max(0, test.low - test.index.constant)
+    high = count if test.high is None else min(count, test.high - test.index.constant)
+    half = count // 2
+    middle = {
+        (0, 1): f"== {half}",
+        (1, count): f"!= {half}",
+        (0, count - 1): f"!= {half - 1}",
+        (count - 1, count): f"== {half - 1}",
+    }.get((low, high))
+    if middle is None:
+        return None
+    return CText(f"({lane.name} + {half}) % {count} {middle}", Precedence.EQUALITY)

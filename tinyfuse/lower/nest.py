@@ -189,10 +189,8 @@ class NestLowering(ABC):
             return self._steps(stage, loop, ranges, bare)
         if loop.kind is LoopKind.UNROLL:
             return [Piece(Range(range_.base + s, 1), s, s + 1) for s in range(range_.extent)]
-        cuts = [] if bare else self._cuts(stage, loop, ranges)
         keeps_lanes = range_.extent > 1 and self._keeps_lanes(stage, loop)
-        if keeps_lanes and not _leave_one(cuts, range_):
-            cuts = []
+        cuts = [] if bare or keeps_lanes else self._cuts(stage, loop, ranges)
         if range_.base.is_constant:
             name = self.names.fresh(loop.axis.name) if range_.extent > 1 else ""
             start = range_.base.constant
@@ -251,14 +249,3 @@ class NestLowering(ABC):
             for low, high in parts(start, start + range_.extent, cuts)
             for piece in steps(loop, Range(affine(low), high - low), self.names.fresh)
         ]
-
-
-def _leave_one(cuts: Sequence[int], range_: Range) -> bool:
-    """Whether cuts leave the first or the last element of a loop alone.
-
-    There gcc 12 makes an exit from the loop of a test for that element, and uses no vectors.
-    """
-    if not range_.base.is_constant:
-        return False
-    first = range_.base.constant
-    return first + 1 in cuts or first + range_.extent - 1 in cuts
