@@ -126,14 +126,13 @@ def cpu_info() -> tuple[tuple[str, str], ...]:
 
 def data_caches(directory: Path) -> dict[int, int]:
     """Bytes of the data caches by level, as Linux lists them; empty where it does not."""
-
-    def described(index: int) -> list[str]:
-        return [_read(f"{directory}/index{index}/{name}") for name in ("level", "type", "size")]
-
     sizes = {}
-    for level, kind, size in itertools.takewhile(any, map(described, itertools.count())):
-        if kind in ("Data", "Unified") and level.isdigit():
-            sizes[int(level)] = parse_size(size)
+    for index in itertools.count():
+        level = _read(f"{directory}/index{index}/level")
+        if not level:
+            break
+        if level.isdigit() and _read(f"{directory}/index{index}/type") in ("Data", "Unified"):
+            sizes[int(level)] = parse_size(_read(f"{directory}/index{index}/size"))
     return {level: size for level, size in sizes.items() if size}
 
 

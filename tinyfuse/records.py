@@ -120,11 +120,16 @@ def _with_slots(cls: type, names: tuple[str, ...], methods: Mapping[str, Any]) -
 def _first_init(fields: Mapping[str, _Field]) -> Callable[..., None]:
     """Does what the real one does; writes that, in its own place, when it is called often."""
     left_out = {name: each for name, each in fields.items() if not each.required}
+    set_value = object.__setattr__
     uses = 0
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         nonlocal uses
         uses += 1
+        if len(args) == len(fields) and not kwargs and uses < _WRITTEN_FROM:
+            for name, value in zip(fields, args, strict=True):
+                set_value(self, name, value)
+            return
         given = dict(zip(fields, args, strict=False), **kwargs)
         values = {**left_out, **given}
         fits = len(given) == len(args) + len(kwargs) and values.keys() == fields.keys()
@@ -135,7 +140,7 @@ def _first_init(fields: Mapping[str, _Field]) -> Callable[..., None]:
             return
         for name in fields:
             value = values[name]
-            object.__setattr__(self, name, value.made() if type(value) is _Field else value)
+            set_value(self, name, value.made() if type(value) is _Field else value)
 
     return __init__
 

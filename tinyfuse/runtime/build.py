@@ -9,6 +9,7 @@ import shlex
 import signal
 import time
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from tinyfuse.cache_directory import sha256
@@ -28,7 +29,7 @@ WITHOUT_VECTORS = ("-fno-tree-vectorize",)
 # gcc 12 takes a double that is rounded to float and widened again for the same double, where it
 # makes vectors of statements one after the other: not where both types are in a text, then.
 WITHOUT_STATEMENT_VECTORS = ("-fno-tree-slp-vectorize",)
-_TYPES = re.compile(r"\b(float|double)\b")
+_TYPES = re.compile(r"\bfloat\b"), re.compile(r"\bdouble\b")
 
 _SPLICE = re.compile(r"\\[ \t]*\n|\?\?/")
 _COMMENT = re.compile(
@@ -72,9 +73,11 @@ def cache_key(text: str, compiler: Compiler, arguments: list[str]) -> str:
 
 def mixes_precisions(text: str) -> bool:
     """Whether a C text, its comments left out, has both float and double."""
-    return len({match[1] for match in _TYPES.finditer(without_comments(text))}) == 2
+    code = without_comments(text)
+    return all(name.search(code) for name in _TYPES)
 
 
+@lru_cache(maxsize=1)  # of a text that is built it is asked for twice
 def without_comments(text: str) -> str:
     """The text with a space for each comment, as C defines it, and without the lines left empty.
 
