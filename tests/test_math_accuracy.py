@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -56,3 +60,17 @@ def test_an_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (report.count, report.over, report.wrong) == (3, 1, 1)
     assert (report.worst_at, report.wrong_at) == ((0.5,), (1.0,))
     assert "1 over 2.0, 1 wrong, first at 0x1.0000000000000p+0" in str(report)
+
+
+def test_reports_replace_those_on_the_same_functions(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(math_checking, "FOUND", tmp_path / "build" / "found.json")
+    report = check_samples("exp", FLOAT64, 1000)
+    math_checking.save([report, replace(report, name="cos")])
+    math_checking.save([replace(report, worst=1.5)])
+    found = json.loads(math_checking.FOUND.read_text())
+    assert [(each["name"], each["worst"]) for each in found] == [
+        ("cos", report.worst),
+        ("exp", 1.5),
+    ]
