@@ -24,6 +24,7 @@ from tinyfuse.loops.ir import (
     SortRow,
     Statement,
     Store,
+    Transpose,
 )
 from tinyfuse.stage.expr import Expr, Load
 
@@ -69,6 +70,11 @@ class _Racing(interpreter._Run):
             if node.offset is not None:
                 position += int(self.value(node.offset, {}))
             self.note("stored", node.buffer, [position])
+        if isinstance(node, Transpose):
+            block = self.positions(node.block, node.columns, node.rows)
+            to = self.positions(node.to, node.rows, node.columns)
+            self.note("read", node.block.buffer, block.ravel().tolist())
+            self.note("stored", node.to.buffer, to.ravel().tolist())
 
     def race(self, loop: For) -> None:
         found = []

@@ -261,7 +261,7 @@ def planned(program: Program, machine: Machine = REFERENCE) -> int:
     [
         (16, 2, REFERENCE, 1),
         (15, 3, REFERENCE, 0),  # less than half of the cache
-        (16, 1, REFERENCE, 0),  # all of it fits
+        (16, 1, REFERENCE, 1),  # which fills the cache
         (17, 1, REFERENCE, 1),
         (9, 1, REFERENCE_AVX2, 1),
         (17, 1, replace(REFERENCE, l3=300 * MIB), 1),

@@ -10,7 +10,7 @@ import pytest
 from tests.graphs import GraphBuilder
 from tests.test_lower import inputs_of
 from tinyfuse.graph.ir import Graph
-from tinyfuse.loops.ir import Loops, Prefetch, walk_statements
+from tinyfuse.loops.ir import Alloc, For, If, Loops, Prefetch, Transpose, walk_statements
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
@@ -54,15 +54,32 @@ def test_a_transpose_goes_by_tiles_and_asks_for_the_next_one() -> None:
         schedule
     )
     lines = loops_text(lower(schedule, SMALL)).splitlines()
-    assert [line.strip() for line in lines[2:9]] == [
+    assert [line.strip() for line in lines[2:11]] == [
         "for i_outer < 16 parallel",
         "for j_outer < 16",
+        "alloc y_copy: float32[1024] on the stack",
+        "transpose 32 by 32 elements of y[16384 * j_outer + 32 * i_outer…] by 512"
+        " to y_copy[0…] by 32, 16 lanes",
         "for i < 32",
-        "prefetch 32 elements of x[16384 * i_outer + 512 * i + 32 * j_outer + 32…]",
         "prefetch 32 elements of y[16384 * j_outer + 512 * i + 32 * i_outer + 16384…]",
+        "prefetch 32 elements of x[16384 * i_outer + 512 * i + 32 * j_outer + 32…]",
         "prefetch 32 elements of out[16384 * i_outer + 512 * i + 32 * j_outer + 32…]",
-        "for i < 32",
+        "for j < 32 vector",
     ]
+
+
+def test_rows_of_another_number_are_asked_for_in_a_loop_of_their_own() -> None:
+    """In the last rows of tiles: 8 of x, but still 32 of y."""
+    loops = lowered(transposed(520, 512))[0]
+    choice = next(s for s in walk_statements(loops.kernels[0].body) if isinstance(s, If))
+    for part, rows in ((choice.then, []), (choice.otherwise, [32])):
+        (tiles,) = part
+        assert isinstance(tiles, For)
+        *first, alloc, copy, last = tiles.body
+        assert [loop.variable.extent for loop in first] == rows
+        assert isinstance(alloc, Alloc)
+        assert isinstance(copy, Transpose)
+        assert isinstance(last, For)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.expression import Expressions, InLoop
 from tinyfuse.emit.prelude import prelude_text, runtime_c
-from tinyfuse.emit.streaming import StreamedRow, in_blocks
+from tinyfuse.emit.streaming import BLOCK, StreamedRow, in_blocks, in_one_block
 from tinyfuse.emit.vectors import VectorLoop
 from tinyfuse.loops.ir import (
     Alloc,
@@ -24,10 +24,12 @@ from tinyfuse.loops.ir import (
     Loops,
     Prefetch,
     Row,
+    Rows,
     Scope,
     SortRow,
     Statement,
     Store,
+    Transpose,
     walk_statements,
 )
 from tinyfuse.loops.names import local_names, names_in, unused
@@ -233,6 +235,7 @@ class _KernelText:
         self.expressions = Expressions(self.locals, used, fused, adds_up(kernel))
         self.parallel = kernel.parallel
         self.blocks: dict[Store, str] = {}  # where elements to be streamed are put first
+        self.row_blocks: list[str] = []  # of whole rows: they stay declared to the end of a loop
 
     def function(self, others: Sequence[Kernel]) -> str:
         """Its text; others: kernels that call it with other arrays."""
@@ -285,6 +288,8 @@ class _KernelText:
             return [f"{indent}{line}" for line in self.declarations(node.buffer)]
         if isinstance(node, SortRow):
             return [f"{indent}{self.sort(node)};"]
+        if isinstance(node, Transpose):
+            return [f"{indent}{self.transpose(node)};"]
         if isinstance(node, Prefetch):
             size = str(node.extent * node.row.buffer.dtype.itemsize)
             return [f"{indent}{self.prelude_call('tf_prefetch', self.row(node.row), size)};"]
@@ -298,11 +303,16 @@ class _KernelText:
         rows = [self.row(row) for row in (node.row, node.to, node.work)]
         return self.prelude_call(f"tf_{what}_{suffix}", *rows, str(node.extent))
 
+    def transpose(self, node: Transpose) -> str:
+        function = f"tf_transpose_{node.lanes}_uint{8 * node.to.buffer.dtype.itemsize}"
+        pairs = [(self.row(rows), str(rows.step)) for rows in (node.to, node.block)]
+        return self.prelude_call(function, *pairs[0], *pairs[1], str(node.rows), str(node.columns))
+
     def prelude_call(self, function: str, *arguments: str) -> str:
         self.used[function] = None
         return call(function, *arguments).text
 
-    def row(self, row: Row) -> str:
+    def row(self, row: Row | Rows) -> str:
         position = index_text(row.position)
         return row.buffer.name if position == "0" else f"{row.buffer.name} + {position}"
 
@@ -353,8 +363,9 @@ class _KernelText:
         expressions.inside = InLoop(may_be_written_out(node), reduces(node), lane)
         body = self.block(node.body, "  ")
         expressions.inside = around
+        statements = [line for line in body if line[2] not in " }"]
         if (
-            len(node.body) == 1
+            len(statements) == 1
             and not isinstance(node.body[0], If)
             and not _is_of_vectors(node.body[0])
         ):
@@ -362,17 +373,28 @@ class _KernelText:
         return [head + " {", *body, "}"]
 
     def streaming(self, node: For, begin: str, end: str) -> list[str]:
-        variable, taken = node.variable, {*self.locals.values(), *names_in(self.kernel)}
-        first, following = (unused(f"{variable.name}_{each}", taken) for each in ("first", "next"))
+        variable = node.variable
+        taken = {*self.locals.values(), *names_in(self.kernel), *self.row_blocks}
+        stores = [each for each in node.body if isinstance(each, Store) and each.streamed]
+        largest = variable.extent * max(store.buffer.dtype.itemsize for store in stores)
+        short = largest <= BLOCK and node is not self.parallel
+        first, following = begin, end
+        if not short:
+            first = unused(f"{variable.name}_first", taken)
+            following = unused(f"{variable.name}_next", taken)
         rows = []
-        for store in node.body:
-            if isinstance(store, Store) and store.streamed:
-                block = unused(f"{store.buffer.name}_block", taken)
-                self.blocks[store] = f"{block}[{variable.name} - {first}]"
-                start = affine(Axis(first, variable.extent, variable.start))
-                target = Row(store.buffer, store.position.substitute({variable: start}))
-                rows.append(StreamedRow(store.buffer, block, self.row(target)))
+        for store in stores:
+            block = unused(f"{store.buffer.name}_block", taken)
+            place = variable.name if first == "0" else f"{variable.name} - {first}"
+            self.blocks[store] = f"{block}[{place}]"
+            axis = Axis(first, variable.extent, variable.start)
+            start = affine(variable.start) if short else affine(axis)
+            target = Row(store.buffer, store.position.substitute({variable: start}))
+            rows.append(StreamedRow(store.buffer, block, self.row(target)))
         steps = self.steps(node, first, following)
+        if short:
+            self.row_blocks += [row.block for row in rows]
+            return in_one_block(rows, steps, variable.extent, self.used, self.prelude_call)
         return in_blocks(rows, steps, (begin, end, first, following), self.used, self.prelude_call)
 
     def choice(self, node: If, indent: str) -> list[str]:

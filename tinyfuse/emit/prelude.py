@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from tinyfuse.loops.transposes import LANES
+
 _INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 
 
@@ -253,6 +255,24 @@ def _for_value(value: str, bits: int) -> Callable[[str], str]:
     return instantiate
 
 
+def _for_block(bits: int, lanes: int) -> Callable[[str], str]:
+    """Puts uint32_t for item_t, 8 for LANES, tf_x_8_uint32 for tf_x_lanes_item, and for each half
+    of two vectors the lanes of both by turns."""
+    pairs = [f"{lane}, {lane + lanes}" for lane in range(lanes)]
+    words = {
+        "item_t": f"uint{bits}_t",
+        "LANES": str(lanes),
+        "FIRST_HALVES": ", ".join(pairs[: lanes // 2]),
+        "SECOND_HALVES": ", ".join(pairs[lanes // 2 :]),
+    }
+
+    def instantiate(text: str) -> str:
+        text = re.sub(r"\b(tf_\w+)_lanes_item\b", rf"\g<1>_{lanes}_uint{bits}", text)
+        return _with_words(text, words)
+
+    return instantiate
+
+
 _WIDTHS = (8, 16, 32, 64)
 _NARROW = [_for_value(f"{sign}int{bits}", bits) for bits in _WIDTHS[:3] for sign in ("", "u")]
 _NARROW.append(_for_value("float", 32))
@@ -264,6 +284,9 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "scalar_float.h": [_for_real(real) for real in _FORMATS],
     "streamed_stores.h": [_unchanged],
     "prefetch.h": [_unchanged],
+    "transposes.h": [
+        _for_block(8 * size, lanes) for size, numbers in LANES.items() for lanes in numbers
+    ],
     "halving_rows.h": [_for_real(real) for real in _FORMATS],
     "vectors.h": [_for_vector(real, lanes) for real, lanes in _VECTORS],
     "math_division.h": [_unchanged],

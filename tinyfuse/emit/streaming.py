@@ -28,12 +28,32 @@ class StreamedRow:
         """Bytes of an element."""
         return self.buffer.dtype.itemsize
 
-    def declaration(self, used: dict[str, None]) -> str:
-        return f"{type_text(self.buffer.dtype, used)} {self.block}[{BLOCK // self.size}]"
+    def declaration(self, used: dict[str, None], count: int = 0) -> str:
+        """count: of the elements, if a block of them is smaller than others."""
+        return f"{type_text(self.buffer.dtype, used)} {self.block}[{count or BLOCK // self.size}]"
 
-    def stored(self, count: str, call: Callable[..., str]) -> str:
-        nbytes = f"{self.size} * ({count})" if self.size > 1 else count
+    def stored(self, count: str | int, call: Callable[..., str]) -> str:
+        if isinstance(count, int):
+            nbytes = str(self.size * count)
+        else:
+            nbytes = f"{self.size} * ({count})" if self.size > 1 else count
         return call("tf_stream", self.target, self.block, nbytes)
+
+
+def in_one_block(
+    rows: Sequence[StreamedRow],
+    steps: Sequence[str],
+    count: int,
+    used: dict[str, None],
+    call: Callable[..., str],
+) -> list[str]:
+    """The lines of a loop of `count` steps, so few that one block holds what they store of each
+    row; as of `in_blocks`."""
+    return [
+        *[f"{row.declaration(used, count)};" for row in rows],
+        *steps,
+        *[f"{row.stored(count, call)};" for row in rows],
+    ]
 
 
 def in_blocks(

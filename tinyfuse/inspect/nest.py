@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tinyfuse.loops.ir import Block, For, If, Prefetch, SortRow, Statement, Store
+from tinyfuse.loops.ir import Block, For, If, Prefetch, SortRow, Statement, Store, Transpose
 from tinyfuse.loops.printer import loop_text
 
 MOST_LINES = 16
@@ -41,6 +41,8 @@ def _opened(body: Sequence[Statement]) -> Iterator[Statement]:
 def _stored(statement: Statement) -> str | None:
     if isinstance(statement, SortRow):
         return f"{statement.to.buffer.name} (sorted)"
+    if isinstance(statement, Transpose):
+        return f"{statement.to.buffer.name} (transposed)"
     if isinstance(statement, Prefetch):
         return f"{statement.row.buffer.name} (ahead)"
     if isinstance(statement, Store):

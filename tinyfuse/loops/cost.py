@@ -25,6 +25,7 @@ from tinyfuse.loops.ir import (
     SortRow,
     Statement,
     Store,
+    Transpose,
     written_by,
 )
 from tinyfuse.loops.rewrite import values_of
@@ -100,6 +101,8 @@ class Counts:
             self.add_sort(statement, times)
         elif isinstance(statement, HalveRow):
             self.add_halving(statement, times)
+        elif isinstance(statement, Transpose):
+            self.add_transpose(statement, times * statement.rows * statement.columns)
         elif isinstance(statement, Prefetch):
             _add(self.read, statement.row.buffer, 0)  # it is a parameter, also if nothing is read
 
@@ -156,6 +159,13 @@ class Counts:
         _add(self.read, buffer, 2 * sums)
         _add(self.written, buffer, sums)
         self.add_operation("add", buffer.dtype, sums, True)
+
+    def add_transpose(self, node: Transpose, moved: int) -> None:
+        _add(self.read, node.block.buffer, moved)
+        _add(self.written, node.to.buffer, moved)
+        for buffer in (node.block.buffer, node.to.buffer):
+            if not _in_registers(buffer):
+                self.accesses += moved * buffer.dtype.itemsize
 
     def add_operation(
         self, name: str, dtype: np.dtype, times: int, vector: bool, repeats: int = 1

@@ -18,9 +18,11 @@ from tinyfuse.loops.ir import (
     Local,
     Loops,
     Row,
+    Rows,
     SortRow,
     Statement,
     Store,
+    Transpose,
 )
 from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op
 from tinyfuse.stage.index import Affine, Axis, Quotient, Term
@@ -82,6 +84,10 @@ class _Run:
             self.sort(node)
         elif isinstance(node, HalveRow):
             self.halve(node)
+        elif isinstance(node, Transpose):
+            block = self.positions(node.block, node.columns, node.rows)
+            to = self.positions(node.to, node.rows, node.columns)
+            self.memory[node.to.buffer][to] = self.memory[node.block.buffer][block.T]
         elif isinstance(node, Store):
             known: dict[int, np.generic] = {}
             value = self.value(node.value, known)
@@ -101,6 +107,11 @@ class _Run:
         while half:
             row[:half] = self.numerics.scalar("add", [row[:half], row[half : 2 * half]], row.dtype)
             half //= 2
+
+    def positions(self, rows: Rows, count: int, length: int) -> np.ndarray:
+        """The positions, int64[count, length], of the elements of so many rows."""
+        first = self.index(rows.position)
+        return first + rows.step * np.arange(count)[:, None] + np.arange(length)
 
     def elements(self, row: Row, extent: int) -> np.ndarray:
         first = self.index(row.position)

@@ -151,6 +151,35 @@ class HalveRow:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Rows:
+    """Rows of a buffer whose first elements are `step` elements apart, from a position on."""
+
+    buffer: Buffer
+    position: Affine
+    step: int
+
+    def last(self, rows: int, columns: int) -> Affine:
+        """The position of the last element of so many rows of so many columns."""
+        return self.position + (self.step * (rows - 1) + columns - 1)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Transpose:
+    """Stores the columns of a block of one buffer as the rows of a block of another: `rows` of
+    them, of `columns` elements each.
+
+    lanes: elements of a vector; as many vectors are transposed at a time. There are no fewer rows
+    or columns.
+    """
+
+    block: Rows
+    to: Rows
+    rows: int
+    columns: int
+    lanes: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Prefetch:
     """Asks for the `extent` elements of a row ahead of their use; those outside of the buffer are
     ignored. It changes nothing."""
@@ -159,7 +188,7 @@ class Prefetch:
     extent: int
 
 
-Statement = For | If | Block | Let | Alloc | Store | SortRow | HalveRow | Prefetch
+Statement = For | If | Block | Let | Alloc | Store | SortRow | HalveRow | Transpose | Prefetch
 
 
 class Operation(NamedTuple):
@@ -270,6 +299,8 @@ def written_by(statement: Statement) -> tuple[Buffer, ...]:
         return (statement.to.buffer, statement.work.buffer)
     if isinstance(statement, HalveRow):
         return (statement.row.buffer,)
+    if isinstance(statement, Transpose):
+        return (statement.to.buffer,)
     return (statement.buffer,) if isinstance(statement, Store) else ()
 
 

@@ -19,10 +19,12 @@ from tinyfuse.loops.ir import (
     Loops,
     Prefetch,
     Row,
+    Rows,
     Scope,
     SortRow,
     Statement,
     Store,
+    Transpose,
 )
 from tinyfuse.loops.names import local_names
 from tinyfuse.stage.expr import Expr, Load
@@ -127,6 +129,10 @@ class _Lines:
             yield f"prefetch {node.extent} elements of {self.row(node.row)}"
         elif isinstance(node, HalveRow):
             yield f"halve {node.extent} elements of {self.row(node.row)} to their sum"
+        elif isinstance(node, Transpose):
+            block, to = (f"{self.row(r)} by {r.step}" for r in (node.block, node.to))
+            shape = f"{node.columns} by {node.rows}"
+            yield f"transpose {shape} elements of {block} to {to}, {node.lanes} lanes"
         elif isinstance(node, Let):
             yield from self.definition(f"let {self.names[node.local]}", node.value)
         elif isinstance(node, Store):
@@ -141,7 +147,7 @@ class _Lines:
         lines, text = expression_lines(root, self.taken, self.node_texts)
         return [*lines, text]
 
-    def row(self, row: Row) -> str:
+    def row(self, row: Row | Rows) -> str:
         return f"{row.buffer.name}[{index_text(row.position)}…]"
 
     def element(self, node: Store) -> str:

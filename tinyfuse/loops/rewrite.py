@@ -12,9 +12,11 @@ from tinyfuse.loops.ir import (
     Let,
     Prefetch,
     Row,
+    Rows,
     SortRow,
     Statement,
     Store,
+    Transpose,
     walk_statements,
 )
 from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, substitute, walk
@@ -51,7 +53,14 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
     if isinstance(node, (HalveRow, Prefetch)):
         row = Row(node.row.buffer, node.row.position.substitute(values))
         return type(node)(row, node.extent)
+    if isinstance(node, Transpose):
+        blocks = (_moved(node.block, values), _moved(node.to, values))
+        return Transpose(*blocks, node.rows, node.columns, node.lanes)
     return node
+
+
+def _moved(rows: Rows, values: Mapping[Axis, Affine]) -> Rows:
+    return Rows(rows.buffer, rows.position.substitute(values), rows.step)
 
 
 def with_inside(
@@ -88,6 +97,8 @@ def indices_of(statements: Sequence[Statement]) -> Iterator[Affine]:
             yield from (row.position for row in (statement.row, statement.to, statement.work))
         elif isinstance(statement, (HalveRow, Prefetch)):
             yield statement.row.position
+        elif isinstance(statement, Transpose):
+            yield from (statement.block.position, statement.to.position)
         for value in values_of(statement):
             for node in walk(value):
                 if isinstance(node, Load):

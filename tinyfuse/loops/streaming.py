@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from tinyfuse.loops.ir import For, Let, Scope, Store
+from tinyfuse.loops.ir import Buffer, For, Let, Scope, Store
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.stage.expr import Load, walk
+from tinyfuse.stage.index import Affine
 
 # Bytes of a row from which on streaming it pays: the lines at its ends are stored as others are.
 LEAST_ROW = 4096
+LINE = 64
+# The same where rows are whole lines: memory is written several lines at a time.
+LEAST_LINES = 2 * LINE
 
 
 def can_stream(loop: For, store: Store) -> bool:
@@ -19,9 +23,9 @@ def can_stream(loop: For, store: Store) -> bool:
     buffer, variable = store.buffer, loop.variable
     if buffer.scope not in (Scope.ARGUMENT, Scope.SCRATCH) or store.offset is not None:
         return False
-    if variable.extent * buffer.dtype.itemsize < LEAST_ROW:
+    row, size = store.position - variable, variable.extent * buffer.dtype.itemsize
+    if size < (LEAST_LINES if _is_whole_lines(row, size, buffer) else LEAST_ROW):
         return False
-    row = store.position - variable
     if row.depends_on(variable) or not all(isinstance(node, (Let, Store)) for node in loop.body):
         return False
     others = [node.buffer for node in loop.body if isinstance(node, Store) and node is not store]
@@ -31,3 +35,10 @@ def can_stream(loop: For, store: Store) -> bool:
         for value in values_of(node)
         for part in walk(value)
     )
+
+
+def _is_whole_lines(row: Affine, size: int, buffer: Buffer) -> bool:
+    """Whether each row begins and ends where a line does, if the buffer begins at one."""
+    itemsize = buffer.dtype.itemsize
+    starts = [row.constant, *[coefficient for _, coefficient in row.terms]]
+    return size % LINE == 0 and all(start * itemsize % LINE == 0 for start in starts)

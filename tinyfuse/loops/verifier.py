@@ -23,10 +23,12 @@ from tinyfuse.loops.ir import (
     SortRow,
     Statement,
     Store,
+    Transpose,
 )
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.loops.sorting import work_type
 from tinyfuse.loops.streaming import can_stream
+from tinyfuse.loops.transposes import LANES
 from tinyfuse.stage.bounds import Facts
 from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine
@@ -107,6 +109,8 @@ class _Scope:
             self.sort(node, variables)
         elif isinstance(node, HalveRow):
             self.halve(node, variables)
+        elif isinstance(node, Transpose):
+            self.transpose(node, variables)
         elif isinstance(node, Prefetch):
             self.address(node.row.buffer, node.row.position, variables, guarded=True)
         else:
@@ -162,6 +166,22 @@ class _Scope:
         self.check(can_halve(buffer.dtype, extent), f"{buffer.name} cannot be halved as a row")
         for position in (node.row.position, node.row.position + (extent - 1)):
             self.address(buffer, position, variables, guarded=False)
+
+    def transpose(self, node: Transpose, variables: frozenset[str]) -> None:
+        buffer, to = node.block.buffer, node.to.buffer
+        self.check(to not in self.inputs, f"{to.name} is an input and written")
+        self.check(to is not buffer, f"{to.name} is transposed onto itself")
+        self.check(to.dtype == buffer.dtype, f"{to.name} is {to.dtype}, not {buffer.dtype}")
+        self.check(node.to.step >= node.columns, f"rows of {to.name} overlap")
+        known = node.lanes in LANES[buffer.dtype.itemsize]
+        self.check(
+            known and node.lanes <= min(node.rows, node.columns),
+            f"{buffer.name} is no block of {node.lanes} lanes",
+        )
+        blocks = ((node.block, node.columns, node.rows), (node.to, node.rows, node.columns))
+        for rows, count, length in blocks:
+            for position in (rows.position, rows.last(count, length)):
+                self.address(rows.buffer, position, variables, guarded=False)
 
     def value(self, root: Expr, variables: frozenset[str]) -> None:
         guarded = _guarded_nodes(root)

@@ -40,6 +40,7 @@ from tinyfuse.lower.sharing import shares
 from tinyfuse.lower.storage import Names, Storage, parts_of
 from tinyfuse.lower.streaming import stream
 from tinyfuse.lower.tiles import with_prefetches
+from tinyfuse.lower.transposes import with_transposes
 from tinyfuse.lower.trees import TreeLowering
 from tinyfuse.machine import Machine
 from tinyfuse.records import replace
@@ -154,11 +155,11 @@ class _Lowering(TreeLowering):
         if streamed:
             body = stream(body, streamed)
         body = with_registers(body, self.machine)
-        counts = count(body)
+        counts = count(with_transposes(body, self.machine))
         spent = counts.cost()
         return Kernel(
             self._kernel_name(stage),
-            with_prefetches(body, self.machine),
+            with_transposes(with_prefetches(body, self.machine), self.machine),
             counts.parameters(),
             frozenset(counts.written),
             tuple(s.name for s in computed),

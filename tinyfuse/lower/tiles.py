@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tinyfuse.loops.ir import (
+    Alloc,
     Buffer,
     For,
     Let,
@@ -37,11 +38,16 @@ def with_prefetches(statements: Sequence[Statement], machine: Machine) -> tuple[
 
 
 def _visited(node: Statement, machine: Machine) -> Statement:
-    tile = _tile(node) if isinstance(node, For) else None
-    if tile is None or not isinstance(node, For):
+    tiles = _tiles(node) if isinstance(node, For) else []
+    if not tiles or not isinstance(node, For):
         return with_inside(node, lambda body: with_prefetches(body, machine))
-    fetches = _of_next_tile(node.variable, tile, machine)
-    return For(node.variable, node.kind, (*fetches, *node.body))
+    *before, last = node.body
+    assert isinstance(last, For)
+    fetches = _of_next_tiles(node.variable, tiles, machine)
+    own = fetches.pop(last.variable, [])
+    loops = [For(rows, LoopKind.SERIAL, tuple(each)) for rows, each in fetches.items()]
+    last = For(last.variable, last.kind, (*own, *last.body))
+    return For(node.variable, node.kind, (*loops, *before, last))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +59,15 @@ class _Tile:
     places: tuple[tuple[Buffer, Affine], ...]
 
 
-def _tile(node: For) -> _Tile | None:
-    """The tile that each step of a loop goes through, if that is all it does."""
-    rows = node.body[0]
-    if len(node.body) > 1 or not isinstance(rows, For) or len(rows.body) > 1:
+def _tiles(node: For) -> list[_Tile]:
+    """The tiles that each step of a loop goes through, if that is all it does."""
+    tiles = [_tile(inner) for inner in node.body if not isinstance(inner, Alloc)]
+    return [tile for tile in tiles if tile] if all(tiles) else []
+
+
+def _tile(rows: Statement) -> _Tile | None:
+    """The tile that two loops go through, one right inside the other."""
+    if not isinstance(rows, For) or len(rows.body) > 1:
         return None
     columns = rows.body[0]
     if not isinstance(columns, For) or not all(isinstance(s, (Let, Store)) for s in columns.body):
@@ -66,35 +77,39 @@ def _tile(node: For) -> _Tile | None:
 
 
 def _places(statement: Statement) -> Iterator[tuple[Buffer, Affine]]:
-    """The elements that a statement reads and stores, but where data decides which."""
+    """The elements that a statement reads and stores, but where data decides which, and but those
+    that go past the caches."""
     for value in values_of(statement):
         for node in walk(value):
             if isinstance(node, Load) and not node.data:
                 yield node.source, node.indices[0]
-    if isinstance(statement, Store) and statement.offset is None:
+    if isinstance(statement, Store) and statement.offset is None and not statement.streamed:
         yield statement.buffer, statement.position
 
 
-def _of_next_tile(variable: Axis, tile: _Tile, machine: Machine) -> list[Statement]:
-    """Loops over the rows of what the next step needs of each array, if these lie apart."""
-    found: dict[int, list[Prefetch]] = {}
+def _of_next_tiles(
+    variable: Axis, tiles: Sequence[_Tile], machine: Machine
+) -> dict[Axis, list[Statement]]:
+    """The rows of what the next step needs of each array, if these lie apart, by the loops over
+    them: that of the last tile's rows where there are as many."""
+    last = tiles[-1].rows
+    turns = {last.extent: last}
+    found: dict[Axis, list[Statement]] = {}
     seen = set()
-    for buffer, position in tile.places:
-        rows = _rows(buffer, position, tile)
-        if buffer in seen or rows is None or not _comes_from_far(buffer, machine):
-            continue
-        along, across = rows
-        step = position.coefficient(variable)
-        if step and along.extent * across.extent * buffer.dtype.itemsize <= LARGEST_TILE:
-            seen.add(buffer)
-            turn = affine(Axis(tile.rows.name, across.extent))
-            values = {along: affine(along.start), across: turn + across.start}
-            row = Row(buffer, (position + step).substitute(values))
-            found.setdefault(across.extent, []).append(Prefetch(row, along.extent))
-    return [
-        For(Axis(tile.rows.name, extent), LoopKind.SERIAL, tuple(fetches))
-        for extent, fetches in found.items()
-    ]
+    for tile in tiles:
+        for buffer, position in tile.places:
+            rows = _rows(buffer, position, tile)
+            if buffer in seen or rows is None or not _comes_from_far(buffer, machine):
+                continue
+            along, across = rows
+            step = position.coefficient(variable)
+            if step and along.extent * across.extent * buffer.dtype.itemsize <= LARGEST_TILE:
+                seen.add(buffer)
+                turn = turns.setdefault(across.extent, Axis(last.name, across.extent))
+                values = {along: affine(along.start), across: turn + (across.start - turn.start)}
+                row = Row(buffer, (position + step).substitute(values))
+                found.setdefault(turn, []).append(Prefetch(row, along.extent))
+    return found
 
 
 def _rows(buffer: Buffer, position: Affine, tile: _Tile) -> tuple[Axis, Axis] | None:

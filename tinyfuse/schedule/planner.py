@@ -21,6 +21,7 @@ from tinyfuse.schedule.side_by_side import sum_side_by_side
 from tinyfuse.schedule.small import SmallKernels
 from tinyfuse.schedule.stencils import Chain, Stencils
 from tinyfuse.schedule.streaming import stream_large_results
+from tinyfuse.schedule.transposes import copy_transposed
 from tinyfuse.stage.analysis import moves_with_data
 from tinyfuse.stage.expr import IndexTest, is_of_rank
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
@@ -66,6 +67,7 @@ def default_schedule(
         schedule, found = block_rows(schedule, found, machine, stored)
         schedule, found = tile_reductions(schedule, found, machine, stored)
         schedule, found = sum_side_by_side(schedule, found, machine, stored)
+        schedule, found = copy_transposed(schedule, found, machine, stored)
         schedule = prefetch_rows(schedule, machine)
     return stream_large_results(schedule, machine), found
 

@@ -31,7 +31,7 @@ def _is_too_large(stage: Stage, schedule: Schedule, machine: Machine) -> bool:
     cache, size = min(machine.l3, SHARE_OF_CACHE), stage_bytes(stage)
     if 2 * size < cache or schedule.readers(stage) or obstacle(stage, schedule.places):
         return False
-    return size + sum(map(stage_bytes, _sources(stage, schedule.places))) > cache
+    return size + sum(map(stage_bytes, _sources(stage, schedule.places))) >= cache
 
 
 def _sources(stage: Stage, places: Places) -> list[Stage]:

@@ -1,4 +1,37 @@
+typedef __UINT32_TYPE__ uint32_t;
 typedef float float_x16 __attribute__((vector_size(64), aligned(4), may_alias));
+
+// to[to_step * r + c] = from[from_step * c + r] for r, c < 16. When the rows of the two halves
+// have been interleaved as often as 16 can be halved, they are columns.
+static inline void tf_transpose_block_16_uint32(uint32_t *to, long to_step, const uint32_t *from, long from_step) {
+  typedef uint32_t vector_t __attribute__((vector_size(16 * sizeof(uint32_t)), aligned(sizeof(uint32_t)), may_alias));
+  vector_t rows[16], mixed[16];
+  for (long r = 0; r < 16; r++)
+    rows[r] = *(const vector_t *)(from + from_step * r);
+  for (long round = 1; round < 16; round *= 2) {
+    for (long r = 0; r < 16 / 2; r++) {
+      mixed[2 * r] = __builtin_shufflevector(rows[r], rows[r + 16 / 2], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      mixed[2 * r + 1] = __builtin_shufflevector(rows[r], rows[r + 16 / 2], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    }
+    for (long r = 0; r < 16; r++)
+      rows[r] = mixed[r];
+  }
+  for (long r = 0; r < 16; r++)
+    *(vector_t *)(to + to_step * r) = rows[r];
+}
+
+// The same for r < rows and c < columns, 16 or more each. The last blocks begin earlier where
+// that is no multiple, and store some elements a second time.
+static inline void tf_transpose_16_uint32(void *to, long to_step, const void *from, long from_step, long rows, long columns) {
+  for (long c = 0; c < columns; c += 16) {
+    long column = c + 16 <= columns ? c : columns - 16;
+    for (long r = 0; r < rows; r += 16) {
+      long row = r + 16 <= rows ? r : rows - 16;
+      uint32_t *block = (uint32_t *)to + to_step * row + column;
+      tf_transpose_block_16_uint32(block, to_step, (const uint32_t *)from + from_step * column + row, from_step);
+    }
+  }
+}
 
 // The same in every lane.
 static inline float_x16 tf_splat_float_x16(float value) {
@@ -27,9 +60,7 @@ static inline void tf_run(const tf_pool *pool, tf_task task, void *const *buffer
 
 // [centres_copy] reads 3.12 KiB, writes 5 KiB, 0 operations
 static __attribute__((noinline)) void distances_centres_copy(const float *restrict centres, float *restrict centres_copy) {
-  for (long i = 0; i < 40; i++)
-    for (long j = 0; j < 20; j++)
-      centres_copy[64 * j + i] = centres[20 * i + j];
+  tf_transpose_16_uint32(centres_copy, 64, centres, 20, 20, 40);
   for (long i = 40; i < 64; i++)
     for (long j = 0; j < 20; j++)
       centres_copy[64 * j + i] = 0.0f;

@@ -1,4 +1,37 @@
+typedef __UINT32_TYPE__ uint32_t;
 typedef float float_x8 __attribute__((vector_size(32), aligned(4), may_alias));
+
+// to[to_step * r + c] = from[from_step * c + r] for r, c < 8. When the rows of the two halves
+// have been interleaved as often as 8 can be halved, they are columns.
+static inline void tf_transpose_block_8_uint32(uint32_t *to, long to_step, const uint32_t *from, long from_step) {
+  typedef uint32_t vector_t __attribute__((vector_size(8 * sizeof(uint32_t)), aligned(sizeof(uint32_t)), may_alias));
+  vector_t rows[8], mixed[8];
+  for (long r = 0; r < 8; r++)
+    rows[r] = *(const vector_t *)(from + from_step * r);
+  for (long round = 1; round < 8; round *= 2) {
+    for (long r = 0; r < 8 / 2; r++) {
+      mixed[2 * r] = __builtin_shufflevector(rows[r], rows[r + 8 / 2], 0, 8, 1, 9, 2, 10, 3, 11);
+      mixed[2 * r + 1] = __builtin_shufflevector(rows[r], rows[r + 8 / 2], 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    for (long r = 0; r < 8; r++)
+      rows[r] = mixed[r];
+  }
+  for (long r = 0; r < 8; r++)
+    *(vector_t *)(to + to_step * r) = rows[r];
+}
+
+// The same for r < rows and c < columns, 8 or more each. The last blocks begin earlier where
+// that is no multiple, and store some elements a second time.
+static inline void tf_transpose_8_uint32(void *to, long to_step, const void *from, long from_step, long rows, long columns) {
+  for (long c = 0; c < columns; c += 8) {
+    long column = c + 8 <= columns ? c : columns - 8;
+    for (long r = 0; r < rows; r += 8) {
+      long row = r + 8 <= rows ? r : rows - 8;
+      uint32_t *block = (uint32_t *)to + to_step * row + column;
+      tf_transpose_block_8_uint32(block, to_step, (const uint32_t *)from + from_step * column + row, from_step);
+    }
+  }
+}
 
 // The same in every lane.
 static inline float_x8 tf_splat_float_x8(float value) {
@@ -31,9 +64,7 @@ static inline void tf_run(const tf_pool *pool, tf_task task, void *const *buffer
 static void distances_out(const float *restrict centres, const float *restrict points, float *restrict out, long begin, long end) {
   for (long j_outer = begin; j_outer < end; j_outer++) {
     float centres_copy[160];
-    for (long i = 0; i < 8; i++)
-      for (long j = 0; j < 20; j++)
-        centres_copy[8 * j + i] = centres[160 * j_outer + 20 * i + j];
+    tf_transpose_8_uint32(centres_copy, 8, centres + 160 * j_outer, 20, 20, 8);
     {
       float sum[96];
       float_x8 sum_local[12];

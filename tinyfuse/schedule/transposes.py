@@ -1,0 +1,164 @@
+"""What a stage reads across its rows is copied tile by tile, so that it lies as the stage does.
+
+Each row of the stage would touch as many lines of memory as it has elements. Of a tile of both only
+few lines are touched, each as a whole, and `lower.transposes` copies it in vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from tinyfuse.loops.ir import LoopKind
+from tinyfuse.loops.transposes import lanes_for
+from tinyfuse.machine import Machine
+from tinyfuse.records import dataclass, replace
+from tinyfuse.schedule.decisions import Decision
+from tinyfuse.schedule.loop_order import LINE_BYTES, SQUARE, place_of, reads_through, with_inlined
+from tinyfuse.schedule.places import Loop
+from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.stage.copies import changes
+from tinyfuse.stage.expr import IndexTest, Load, walk
+from tinyfuse.stage.index import Affine, Axis
+from tinyfuse.stage.ir import Stage
+
+# Rows and columns of a block from which on a copy is worth its while.
+LEAST_EXTENT = 8
+# Tiles for each core from which on threads share them.
+TILES_PER_CORE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """`size` rows and columns of a stage.
+
+    across: the loads of what lies along the rows, but is read along the columns.
+    """
+
+    stage: Stage
+    rows: Axis
+    columns: Axis
+    size: int
+    across: tuple[Load, ...]
+
+
+def copy_transposed(
+    schedule: Schedule, decisions: Sequence[Decision], machine: Machine, alone: Collection[str]
+) -> tuple[Schedule, tuple[Decision, ...]]:
+    """Copy what kernels of one stage read across its rows.
+
+    decisions: on all stages. What is returned has those on the stages that are added as well.
+    alone: names of stages that stay as they are.
+    """
+    known = {decision.producer: decision for decision in decisions}
+    for stage in schedule.stages.stages:
+        tile = _tile(schedule, schedule.current(stage), machine)
+        if tile is not None and stage.name not in alone:
+            schedule = _tiled(schedule, tile, machine)
+            for load in tile.across:
+                schedule, copy = _with_copy(schedule, tile, load)
+                known[copy.name] = _decision(copy, tile)
+    return schedule, tuple([known[stage.name] for stage in schedule.stages.stages])
+
+
+def _decision(copy: Stage, tile: Tile) -> Decision:
+    reason = (
+        f"{tile.stage.name} reads it along {tile.columns.name}, across its rows:"
+        f" {tile.size} by {tile.size} elements at a time are copied, and lie along it"
+    )
+    return Decision(copy.name, (tile.stage.name,), "cache_read", reason)
+
+
+# --- which ----------------------------------------------------------------------------------------
+
+
+def _tile(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
+    """The tile of a kernel that computes one stage; None if that reads nothing across its rows."""
+    places, plan = schedule.places, schedule[stage]
+    if plan.inlined or plan.compute_at or places.attached.get(stage) or not stage.axes:
+        return None
+    if stage.reduce_axes or stage.row_axis or stage.scatter or _has_edges(schedule, stage):
+        return None
+    loads = list(reads_through(stage, places.inlined))
+    columns = stage.axes[-1]
+    found = {load.source: (load, _row(load, columns)) for load in loads}
+    across = [(load, row) for load, row in found.values() if row and _is_same(load, loads)]
+    if not across:
+        return None
+    rows = across[0][1]
+    assert rows is not None
+    sizes = [stage.dtype.itemsize, *[load.source.dtype.itemsize for load, _ in across]]
+    size, least = max(SQUARE, LINE_BYTES // min(sizes)), min(rows.extent, columns.extent)
+    copied = [
+        load
+        for load, row in across
+        if row is rows and lanes_for(load.dtype.itemsize, least, machine.vector_bytes)
+    ]
+    return Tile(stage, rows, columns, size, tuple(copied)) if least >= LEAST_EXTENT else None
+
+
+def _has_edges(schedule: Schedule, stage: Stage) -> bool:
+    """Whether the place of an element decides what is read for it."""
+    return any(
+        isinstance(node, IndexTest)
+        for each in with_inlined(stage, schedule.places.inlined)
+        for expression in each.expressions
+        for node in walk(expression)
+    )
+
+
+def _row(load: Load, columns: Axis) -> Axis | None:
+    """The axis along which the rows lie that a load goes through across, if it does."""
+    if load.data or not all(map(_is_along_one_axis, load.indices)):
+        return None
+    place = place_of(load)
+    if place.coefficient(columns) <= 1:
+        return None
+    return next((axis for axis in place.axes() if place.coefficient(axis) == 1), None)
+
+
+def _is_along_one_axis(index: Affine) -> bool:
+    return not index.terms or (
+        len(index.terms) == 1 and isinstance(index.terms[0][0], Axis) and index.terms[0][1] == 1
+    )
+
+
+def _is_same(load: Load, loads: Sequence[Load]) -> bool:
+    """Whether nothing else is read of the same source."""
+    return all(o.indices == load.indices for o in loads if o.source is load.source)
+
+
+# --- how ------------------------------------------------------------------------------------------
+
+
+def _tiled(schedule: Schedule, tile: Tile, machine: Machine) -> Schedule:
+    """The schedule with the loops of a stage in tiles."""
+    plan = schedule[tile.stage]
+    rows, columns = Loop(tile.rows, tile.size), Loop(tile.columns, tile.size)
+    wanted = TILES_PER_CORE * machine.cores
+    is_shared = any(loop.kind is LoopKind.PARALLEL for loop in plan.loops)
+    by_columns = is_shared and _steps(rows) < wanted <= _steps(columns)
+    others = [Loop(axis) for axis in tile.stage.axes if axis not in (tile.rows, tile.columns)]
+    outer = [*others, *([columns, rows] if by_columns else [rows, columns])]
+    if is_shared:
+        shared = next((loop for loop in outer if _steps(loop) > 1), outer[0])
+        outer.remove(shared)
+        outer.insert(0, replace(shared, kind=LoopKind.PARALLEL))
+    loops = (*outer, Loop(tile.rows), Loop(tile.columns, 1, LoopKind.VECTOR))
+    plans = {**schedule.places.plans, tile.stage: replace(plan, loops=loops)}
+    return Schedule(schedule.stages, plans, "tile")
+
+
+def _steps(loop: Loop) -> int:
+    return -(-loop.axis.extent // loop.step)
+
+
+def _with_copy(schedule: Schedule, tile: Tile, load: Load) -> tuple[Schedule, Stage]:
+    """With a copy of what is loaded in a tile, its axes in the order of the stage's."""
+    stage = schedule.current(tile.stage)
+    innermost = [loop for loop in schedule[stage].loops if loop.step == tile.size][-1]
+    schedule = schedule.cache_read(stage, load.source, innermost)
+    copy = schedule.stage(changes(schedule.stages)[-1].name)
+    places = {axis: at for at, index in enumerate(load.indices) for axis in index.axes()}
+    order = [places[axis] for axis in tile.stage.axes if axis in places]
+    fixed = [at for at in range(len(copy.axes)) if at not in order]
+    return schedule.layout(copy, *[copy.axes[at] for at in (*fixed, *order)]), copy
