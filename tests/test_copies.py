@@ -168,6 +168,23 @@ def test_only_what_goes_along_an_axis_is_copied() -> None:
     assert "x_copy[3 * i + k] - x_copy[3 * j + k]" in loops_text(lower(everything, REFERENCE))
 
 
+def test_only_what_goes_along_an_axis_of_the_source_is_copied(tmp_path: Path) -> None:
+    start = started(lambda x: x + x.T, ones(6, 6))
+    out, x = start.stage("out"), start.stages.inputs[0]
+    i, (row, column) = out.axis("i"), x.axes
+    schedule = start.cache_read(out, x, out.axis("j"), along=i, index=column)
+    assert "  x_copy = cache_read(x at j, out along i)" in str(schedule).splitlines()
+    assert "x[6 * i + j] + x_copy[0]" in loops_text(lower(schedule, REFERENCE))
+    assert_same_bits(lower(schedule, REFERENCE), start.stages)
+    schedule.save(tmp_path / "saved")
+    assert Schedule.load(tmp_path / "saved", start.stages) == schedule
+    other = start.cache_read(out, x, out.axis("j"), along=i, index=row)
+    assert "x_copy[0] + x[6 * j + i]" in loops_text(lower(other, REFERENCE))
+    for along, index in ((None, column), (i, i)):
+        with pytest.raises(ScheduleError, match="is no axis of x that goes along with one"):
+            start.cache_read(out, x, along=along, index=index)
+
+
 def test_copies_have_names_of_their_own() -> None:
     start = started(scaled, ones(4, 5), ones(5))
     first = start.stages.stages[0]
@@ -481,6 +498,7 @@ def test_the_message_says_what_is_legal() -> None:
         ("y_copy = ", "out = ", "there is a stage out already"),
         ("subtract)", "square)", "square does not read y"),
         ("subtract)", "subtract along q)", "subtract has no axis q; its axes: i, j, k"),
+        ("(y, subtract)", "(y at q, subtract along j)", "y has no axis q; its axes: i, j"),
         ("layout(i by 4, j, i)", "layout(i by x, j, i)", "layout of y_copy takes axes"),
         ("layout(i by 4, j, i)", "layout(i by 4, j)", "layout(y_copy): of i there have to be"),
         ("  y_copy = cache_read(y, subtract)\n", "", "it has a stage y_copy, the program has none"),

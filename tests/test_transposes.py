@@ -64,6 +64,13 @@ def transposed(rows: int, columns: int, dtype: Any, name: str) -> Stages:
     return build_stages(build.graph(build.transpose(x, 1, 0)))
 
 
+def symmetric(size: int) -> Stages:
+    """x + x.T"""
+    build = GraphBuilder("symmetric")
+    x = build.input("x", size, size)
+    return build_stages(build.graph(build.op("add", x, build.transpose(x, 1, 0))))
+
+
 def planned(stages: Stages, machine: Machine = REFERENCE) -> Loops:
     loops = lower(default_schedule(stages, machine)[0], machine)
     verify_loops(loops)
@@ -167,6 +174,8 @@ def test_a_product_copies_its_second_matrix_so() -> None:
         (lambda x, v: x.T + v[:, None], [(64, 64), (64,)], 1),
         (lambda x: x[:, ::2].T + 1, [(64, 64)], 0),  # nothing lies side by side
         (lambda x: x[:, ::-1].T + 1, [(64, 64)], 0),
+        (lambda x: (x + x.T) / 2, [(64, 64)], 1),
+        (lambda x: np.sqrt(x) + np.sqrt(x).T, [(64, 64)], 0),  # the root would be, not x
         (lambda x: x[:-1].T - x[1:].T, [(65, 64)], 0),  # read at two places
         (lambda x: np.pad(x.T, 1), [(64, 64)], 0),  # only behind a test
         (lambda x: x.T + 1, [(64, 7)], 0),  # too few
@@ -179,6 +188,13 @@ def test_what_is_copied(function: Program, shapes: list[tuple[int, ...]], expect
     copied = [d for d in fused.lower(*arrays).decisions if d.action == "cache_read"]
     assert len(copied) == expected
     np.testing.assert_allclose(fused(*arrays), function(*arrays), rtol=1e-6)
+
+
+def test_only_the_transposed_operand_is_copied() -> None:
+    schedule, _ = default_schedule(symmetric(64), REFERENCE)
+    assert "  x_copy = cache_read(x at j, out along i)" in str(schedule).splitlines()
+    text = loops_text(lower(schedule, replace(REFERENCE, l2=1 << 12)))
+    assert "= x[2048 * i_outer + 64 * i + 32 * j_outer + j] + x_copy[32 * i + j]" in text
 
 
 def test_narrow_elements_take_whole_lines() -> None:
@@ -269,7 +285,7 @@ def test_empty_and_thin_arrays(shape: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("machine", [REFERENCE, NARROW])
 def test_loops_compute_what_the_stages_say(machine: Machine) -> None:
-    for stages in (summed(33, 18), summed(40, 70, np.float64)):
+    for stages in (summed(33, 18), summed(40, 70, np.float64), symmetric(50)):
         loops = planned(stages, machine)
         assert transposes(loops)
         assert_same_bits(loops, stages)

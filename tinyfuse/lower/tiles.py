@@ -99,12 +99,14 @@ def _of_next_tiles(
     for tile in tiles:
         for buffer, position in tile.places:
             rows = _rows(buffer, position, tile)
-            if buffer in seen or rows is None or not _comes_from_far(buffer, machine):
+            if rows is None or not _comes_from_far(buffer, machine):
                 continue
             along, across = rows
+            if (buffer, along) in seen:
+                continue
             step = position.coefficient(variable)
             if step and along.extent * across.extent * buffer.dtype.itemsize <= LARGEST_TILE:
-                seen.add(buffer)
+                seen.add((buffer, along))
                 turn = turns.setdefault(across.extent, Axis(last.name, across.extent))
                 values = {along: affine(along.start), across: turn + (across.start - turn.start)}
                 row = Row(buffer, (position + step).substitute(values))

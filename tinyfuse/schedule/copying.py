@@ -17,8 +17,9 @@ from tinyfuse.stage.copies import (
     current,
     fresh_name,
     has_room,
+    is_along,
 )
-from tinyfuse.stage.expr import Load, depends_on
+from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
@@ -29,18 +30,26 @@ Plans = dict[Stage, StagePlan]
 
 
 def with_read_copied(
-    places: Places, stage: Stage, source: Stage, loop: Loop | None, along: Axis | None
+    places: Places,
+    stage: Stage,
+    source: Stage,
+    loop: Loop | None,
+    along: Axis | None,
+    index: Axis | None,
 ) -> tuple[Stages, Plans]:
     """A program where a stage reads a copy of a source, made in a loop of it, and the plans.
 
-    Raises ScheduleError where the stage does not read the source, or must not read a copy.
+    along, index: as of the directive. Raises ScheduleError where the stage does not read the
+    source, or must not read a copy.
     """
-    readers = tuple(_direct_readers(places, stage, source, along).items())
+    if index is not None and (along is None or index not in source.axes):
+        raise ScheduleError(f"{index.name} is no axis of {source.name} that goes along with one")
+    readers = tuple(_direct_readers(places, stage, source, along, index).items())
     if not readers:
         where = f" at indices that depend on {along.name}" if along else ""
         raise ScheduleError(f"it does not read {source.name}{where}")
     name = fresh_name(f"{source.name}_copy", places.stages)
-    stages = changed(places.stages, CacheRead(name, source, readers))
+    stages = changed(places.stages, CacheRead(name, source, readers, index))
     plans = carried(places.plans, stages)
     copy = next(each for each in stages.stages if each.name == name)
     site = Site(current(stage, stages), loop) if loop else None
@@ -48,7 +57,7 @@ def with_read_copied(
 
 
 def _direct_readers(
-    places: Places, stage: Stage, source: Stage, along: Axis | None
+    places: Places, stage: Stage, source: Stage, along: Axis | None, index: Axis | None
 ) -> dict[Stage, Axis | None]:
     """What loads a source: the stage, or what is inlined into it. With the axis of each that goes
     along with the one given of the stage."""
@@ -59,7 +68,9 @@ def _direct_readers(
             continue
         for load in reader.reads():
             axes = moving[reader]
-            if load.source is source and (along is None or any(depends_on(load, a) for a in axes)):
+            if load.source is source and (
+                along is None or any(is_along(load, axis, index) for axis in axes)
+            ):
                 if len(axes) > 1:
                     raise ScheduleError(f"more than one axis of {reader.name} goes along with it")
                 found[reader] = next(iter(axes), None)

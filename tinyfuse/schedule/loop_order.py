@@ -213,6 +213,11 @@ def _across(stage: Stage, column: Axis, inlined: Container[Stage]) -> Axis | Non
 
 def reads_through(stage: Stage, inlined: Container[Stage]) -> Iterator[Load]:
     """What a stage reads from memory, itself or through what is inlined into it."""
+    return (load for load in loads_through(stage, inlined) if load.source not in inlined)
+
+
+def loads_through(stage: Stage, inlined: Container[Stage]) -> Iterator[Load]:
+    """The same, and the loads of what is inlined, each place of it once."""
     pending = [*stage.reads()]
     seen: set[tuple[Stage, tuple[Affine, ...]]] = set()
     while pending:
@@ -221,6 +226,7 @@ def reads_through(stage: Stage, inlined: Container[Stage]) -> Iterator[Load]:
             yield load
         elif (load.source, load.indices) not in seen:
             seen.add((load.source, load.indices))
+            yield load
             pairs = zip(load.source.axes, load.places, strict=True)
             values = {axis: place for axis, place in pairs if place is not None}
             pending += [_moved(inner, values) for inner in load.source.reads()]

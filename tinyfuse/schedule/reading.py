@@ -81,9 +81,11 @@ def _with_copy(stages: Stages, place: str, name: str, directive: str, arguments:
 
     first, *rest = arguments.split(", ")
     try:
-        stage, _ = found(first)
+        source, _, axis = first.partition(" at ")
+        stage, _ = found(source)
         if directive == "cache_read":
-            return changed(stages, CacheRead(name, stage, tuple(map(found, rest))))
+            index = stage.axis(axis) if axis else None
+            return changed(stages, CacheRead(name, stage, tuple(map(found, rest)), index))
         if directive == "cache_write":
             return changed(stages, CacheWrite(name, stage))
         padded = _PADDED.fullmatch(", ".join(rest))

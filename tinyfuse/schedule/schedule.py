@@ -299,16 +299,19 @@ class Schedule:
         source: Stage,
         loop: Axis | Loop | None = None,
         along: Axis | None = None,
+        index: Axis | None = None,
     ) -> Schedule:
         """Let a stage read a copy of a source.
 
         The copy is a stage of its own, `y_copy` of `y`: all of the source, at the root, or with a
         loop of the stage what each step of that reads. along: an axis of the stage; what it reads
-        at indices that do not depend on that is no copy.
+        at indices that do not depend on that is no copy. index: an axis of the source, where only
+        its index counts: of `x[i, j] + x[j, i]` one operand is read where the last index goes along
+        with i.
         """
         stage, source = self.current(stage), self.current(source)
         at = None if loop is None else self.find(stage, loop)
-        make = partial(with_read_copied, self._places, stage, source, at, along)
+        make = partial(with_read_copied, self._places, stage, source, at, along, index)
         return self._changed(make, "cache_read", stage, f"{stage.name}, {source.name}")
 
     def cache_write(self, stage: Stage, loop: Axis | Loop | None = None) -> Schedule:

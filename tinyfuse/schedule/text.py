@@ -56,7 +56,8 @@ def _change_text(change: Change) -> str:
         f"{reader.name} along {axis.name}" if axis else reader.name
         for reader, axis in change.readers
     ]
-    return f"  {change.name} = cache_read({', '.join([change.source.name, *readers])})"
+    source = f"{change.source.name} at {change.index.name}" if change.index else change.source.name
+    return f"  {change.name} = cache_read({', '.join([source, *readers])})"
 
 
 def _plan_text(stage: Stage, plan: StagePlan, whole: bool) -> str:

@@ -13,10 +13,10 @@ from tinyfuse.loops.transposes import lanes_for
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.loop_order import LINE_BYTES, SQUARE, place_of, reads_through, with_inlined
+from tinyfuse.schedule.loop_order import LINE_BYTES, SQUARE, loads_through, place_of, with_inlined
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.stage.copies import changes
+from tinyfuse.stage.copies import changes, is_along
 from tinyfuse.stage.expr import IndexTest, Load, walk
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Stage
@@ -28,17 +28,26 @@ TILES_PER_CORE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
-    """`size` rows and columns of a stage.
+class Across:
+    """What a stage reads along its last axis that lies along another one, its rows.
 
-    across: the loads of what lies along the rows, but is read along the columns.
+    index: the axis of the source that lies so, where the same source is read otherwise as well.
     """
+
+    load: Load
+    rows: Axis
+    index: Axis | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """`size` rows and columns of a stage, and what is copied."""
 
     stage: Stage
     rows: Axis
     columns: Axis
     size: int
-    across: tuple[Load, ...]
+    copied: tuple[Across, ...]
 
 
 def copy_transposed(
@@ -54,8 +63,8 @@ def copy_transposed(
         tile = _tile(schedule, schedule.current(stage), machine)
         if tile is not None and stage.name not in alone:
             schedule = _tiled(schedule, tile, machine)
-            for load in tile.across:
-                schedule, copy = _with_copy(schedule, tile, load)
+            for each in tile.copied:
+                schedule, copy = _with_copy(schedule, tile, each)
                 known[copy.name] = _decision(copy, tile)
     return schedule, tuple([known[stage.name] for stage in schedule.stages.stages])
 
@@ -78,20 +87,16 @@ def _tile(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
         return None
     if stage.reduce_axes or stage.row_axis or stage.scatter or _has_edges(schedule, stage):
         return None
-    loads = list(reads_through(stage, places.inlined))
-    columns = stage.axes[-1]
-    found = {load.source: (load, _row(load, columns)) for load in loads}
-    across = [(load, row) for load, row in found.values() if row and _is_same(load, loads)]
-    if not across:
+    columns, found = stage.axes[-1], _across(schedule, stage)
+    if not found:
         return None
-    rows = across[0][1]
-    assert rows is not None
-    sizes = [stage.dtype.itemsize, *[load.source.dtype.itemsize for load, _ in across]]
+    rows = found[0].rows
+    sizes = [stage.dtype.itemsize, *[each.load.dtype.itemsize for each in found]]
     size, least = max(SQUARE, LINE_BYTES // min(sizes)), min(rows.extent, columns.extent)
     copied = [
-        load
-        for load, row in across
-        if row is rows and lanes_for(load.dtype.itemsize, least, machine.vector_bytes)
+        each
+        for each in found
+        if each.rows is rows and lanes_for(each.load.dtype.itemsize, least, machine.vector_bytes)
     ]
     return Tile(stage, rows, columns, size, tuple(copied)) if least >= LEAST_EXTENT else None
 
@@ -106,25 +111,51 @@ def _has_edges(schedule: Schedule, stage: Stage) -> bool:
     )
 
 
-def _row(load: Load, columns: Axis) -> Axis | None:
+def _across(schedule: Schedule, stage: Stage) -> list[Across]:
+    """What a stage reads across rows, each of a source of which it reads nothing else so."""
+    loads = list(loads_through(stage, schedule.places.inlined))
+    found = []
+    for load in _distinct(loads):
+        rows = None if load.source in schedule.places.inlined else _rows(load, stage.axes[-1])
+        if rows is not None:
+            index = load.source.axes[[rows in index.axes() for index in load.indices].index(True)]
+            others = [o for o in _distinct(loads) if o.source is load.source and o is not load]
+            if not others:
+                found.append(Across(load, rows, None))
+            elif not any(is_along(o, rows, index) for o in others) and _is_told_apart(load, loads):
+                found.append(Across(load, rows, index))
+    return found
+
+
+def _distinct(loads: Sequence[Load]) -> list[Load]:
+    return list({(load.source, load.indices, load.data): load for load in loads}.values())
+
+
+def _is_told_apart(load: Load, loads: Sequence[Load]) -> bool:
+    """Whether each inlined stage that reads the source of a load is itself read at one place."""
+    readers = [o.source for o in _distinct(loads) if load.source in _sources(o.source)]
+    return len(set(readers)) == len(readers)
+
+
+def _sources(stage: Stage) -> list[Stage]:
+    return [] if stage.is_input else [load.source for load in stage.reads()]
+
+
+def _rows(load: Load, columns: Axis) -> Axis | None:
     """The axis along which the rows lie that a load goes through across, if it does."""
-    if load.data or not all(map(_is_along_one_axis, load.indices)):
+    axes = [axis for index in load.indices for axis in index.axes()]
+    if load.data or len(set(axes)) < len(axes) or not all(map(_is_along_one_axis, load.indices)):
         return None
     place = place_of(load)
     if place.coefficient(columns) <= 1:
         return None
-    return next((axis for axis in place.axes() if place.coefficient(axis) == 1), None)
+    return next((axis for axis in axes if place.coefficient(axis) == 1), None)
 
 
 def _is_along_one_axis(index: Affine) -> bool:
     return not index.terms or (
         len(index.terms) == 1 and isinstance(index.terms[0][0], Axis) and index.terms[0][1] == 1
     )
-
-
-def _is_same(load: Load, loads: Sequence[Load]) -> bool:
-    """Whether nothing else is read of the same source."""
-    return all(o.indices == load.indices for o in loads if o.source is load.source)
 
 
 # --- how ------------------------------------------------------------------------------------------
@@ -152,11 +183,12 @@ def _steps(loop: Loop) -> int:
     return -(-loop.axis.extent // loop.step)
 
 
-def _with_copy(schedule: Schedule, tile: Tile, load: Load) -> tuple[Schedule, Stage]:
-    """With a copy of what is loaded in a tile, its axes in the order of the stage's."""
-    stage = schedule.current(tile.stage)
+def _with_copy(schedule: Schedule, tile: Tile, across: Across) -> tuple[Schedule, Stage]:
+    """With a copy of what is read in a tile, its axes in the order of the stage's."""
+    stage, load = schedule.current(tile.stage), across.load
+    along = tile.rows if across.index else None
     innermost = [loop for loop in schedule[stage].loops if loop.step == tile.size][-1]
-    schedule = schedule.cache_read(stage, load.source, innermost)
+    schedule = schedule.cache_read(stage, load.source, innermost, along, across.index)
     copy = schedule.stage(changes(schedule.stages)[-1].name)
     places = {axis: at for at, index in enumerate(load.indices) for axis in index.axes()}
     order = [places[axis] for axis in tile.stage.axes if axis in places]

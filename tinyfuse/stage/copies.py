@@ -29,12 +29,21 @@ class CacheRead:
     """The stage `name` is a copy of a source, from which others read in its place.
 
     readers: these stages, each with the axis that the indices of such a read depend on; without
-    one all that it reads of the source is read from the copy.
+    one all that it reads of the source is read from the copy. index: the axis of the source whose
+    index that is; None for any.
     """
 
     name: str
     source: Stage
     readers: tuple[tuple[Stage, Axis | None], ...]
+    index: Axis | None = None
+
+    def redirects(self, reader: Stage, load: Load) -> bool:
+        """Whether a reader loads this from the copy."""
+        readers = dict(self.readers)
+        if load.source is not self.source or reader not in readers:
+            return False
+        return is_along(load, readers[reader], self.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +135,12 @@ def fresh_name(base: str, stages: Stages) -> str:
 
 def _with_read(stages: Stages, change: CacheRead) -> Stages:
     source, readers = change.source, dict(change.readers)
-    _check_readers(source, readers)
+    _check_readers(change)
     axes = _same_axes(source)
     copy = Stage(change.name, axes, source.dtype, source[axes], sources=source.sources)
 
     def from_copy(stage: Stage, load: Load) -> Stage | None:
-        return copy if stage in readers and _is_copied(load, source, readers[stage]) else None
+        return copy if change.redirects(stage, load) else None
 
     return _rebuilt(
         stages, change, {next(s for s in stages.stages if s in readers): copy}, from_copy
@@ -200,17 +209,23 @@ def _is_inside(load: Load) -> bool:
     )
 
 
-def _check_readers(source: Stage, readers: Mapping[Stage, Axis | None]) -> None:
-    for reader, along in readers.items():
-        if not any(_is_copied(load, source, along) for load in reader.reads()):
+def _check_readers(change: CacheRead) -> None:
+    for reader, along in change.readers:
+        if not any(change.redirects(reader, load) for load in reader.reads()):
             where = f" at indices that depend on {along.name}" if along else ""
-            raise ScheduleError(f"{reader.name} does not read {source.name}{where}")
+            raise ScheduleError(f"{reader.name} does not read {change.source.name}{where}")
         if reader.order is not Order.SERIAL:
-            raise ScheduleError(f"{reader.name} combines the elements of {source.name} in place")
+            name = change.source.name
+            raise ScheduleError(f"{reader.name} combines the elements of {name} in place")
 
 
-def _is_copied(load: Load, source: Stage, along: Axis | None) -> bool:
-    return load.source is source and (along is None or depends_on(load, along))
+def is_along(load: Load, along: Axis | None, index: Axis | None) -> bool:
+    """Whether the indices of a load depend on an axis, if one is given: that of the source's axis
+    `index`, or any."""
+    if along is None or index is None:
+        return along is None or depends_on(load, along)
+    place = load.places[load.source.axes.index(index)]
+    return place is not None and place.depends_on(along)
 
 
 MAKE: Mapping[type, Callable[[Stages, Change], Stages]] = {

@@ -154,9 +154,10 @@ def _cache_read(choices: Choices, schedule: Schedule) -> Schedule:
     read = [load.source for load in schedule.places.loads(stage)]
     if not read:
         raise ScheduleError(f"{stage.name} reads nothing")
-    along = choices.choose((None, None, *stage.axes))
+    along, source = choices.choose((None, None, *stage.axes)), choices.choose(read)
     _, loop = _place(choices, schedule, stage)
-    return schedule.cache_read(stage, choices.choose(read), loop, along)
+    index = choices.choose((None, *source.axes)) if along else None
+    return schedule.cache_read(stage, source, loop, along, index)
 
 
 def _cache_write(choices: Choices, schedule: Schedule) -> Schedule:
