@@ -100,14 +100,18 @@ def test_an_element_that_one_step_uses_again_and_again_stays_in_a_register():
     assert spent.accesses == 4 * (zeros + updates + weights + 8 * 4)
 
 
-def test_far_apart_elements_take_whole_lines():
-    near = kernel_of(lambda x: x.T + 1, ones(100, 100)).cost
-    assert (near.accesses, near.lines) == (100 * 100 * (64 + 4), 0)
-    traced = tinyfuse.jit(lambda x: x.T + 1).trace(ones(400, 400))
+@pytest.mark.parametrize(("size", "accesses", "lines"), [(100, 64 + 4, 0), (400, 4, 64)])
+def test_far_apart_elements_take_whole_lines(size: int, accesses: int, lines: int):
+    traced = tinyfuse.jit(lambda x: x.T + 1).trace(ones(size, size))
     plain = Schedule(build_stages(simplify(traced.graph)))  # the planner goes through tiles
     (kernel,) = lower(plain, REFERENCE).kernels
-    far = kernel.cost
-    assert (far.accesses, far.lines) == (400 * 400 * 4, 400 * 400 * 64)
+    spent = kernel.cost
+    assert (spent.accesses, spent.lines) == (size * size * accesses, size * size * lines)
+
+
+def test_a_transposed_tile_is_read_and_written_once():
+    spent = kernel_of(lambda x: x.T + 1, ones(96, 96)).cost
+    assert (spent.accesses, spent.lines) == (96 * 96 * 4 * 4, 0)  # also of the tile, from the L1
 
 
 def test_what_is_the_same_in_every_step_of_a_loop_is_done_once():
