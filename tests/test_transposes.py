@@ -53,8 +53,7 @@ def summed(rows: int, columns: int, dtype: Any = np.float32, name: str = "summed
     build = GraphBuilder(name)
     x = build.input("x", rows, columns, dtype=dtype)
     y = build.input("y", columns, rows, dtype=dtype)
-    op = "logical_xor" if dtype == np.bool_ else "add"
-    return build_stages(build.graph(build.op(op, x, build.transpose(y, 1, 0))))
+    return build_stages(build.graph(build.op("add", x, build.transpose(y, 1, 0))))
 
 
 def transposed(rows: int, columns: int, dtype: Any, name: str) -> Stages:
@@ -190,6 +189,19 @@ def test_what_is_copied(function: Program, shapes: list[tuple[int, ...]], expect
     np.testing.assert_allclose(fused(*arrays), function(*arrays), rtol=1e-6)
 
 
+def test_a_stage_that_other_kernels_compute_too_reads_no_copy() -> None:
+    def function(x: np.ndarray, y: np.ndarray) -> Any:
+        s = x.T * 2
+        return s + y, (s * y).sum(axis=0)
+
+    x = np.arange(1 << 18, dtype=np.float64).reshape(512, 512)
+    lowered = tinyfuse.jit(function).lower(x, x)
+    assert "inline" in [d.action for d in lowered.decisions if d.producer == "s"]
+    assert "cache_read" not in [d.action for d in lowered.decisions]
+    for result, want in zip(lowered.compile()(x, x), function(x, x), strict=True):
+        np.testing.assert_allclose(result, want)
+
+
 def test_only_the_transposed_operand_is_copied() -> None:
     schedule, _ = default_schedule(symmetric(64), REFERENCE)
     assert "  x_copy = cache_read(x at j, out along i)" in str(schedule).splitlines()
@@ -223,15 +235,16 @@ def test_large_results_go_to_memory_as_whole_lines() -> None:
 
 # --- bits -----------------------------------------------------------------------------------------
 
-SIZES = [(1, 1), (1, 40), (40, 1), (8, 8), (9, 33), (17, 70), (32, 64), (100, 41), (131, 67)]
+SIZES = [(1, 1), (1, 40), (40, 1), (8, 8), (9, 33), (32, 64), (100, 41)]
 
 
 def all_dtypes() -> list[Stages]:
+    """Each dtype in one odd size, and each size of element in all sizes."""
+    cases = [(transposed, dtype, (17, 70)) for dtype in SUPPORTED]
+    cases += [(summed, np.dtype(f"uint{8 * size}"), shape) for size in LANES for shape in SIZES]
     return [
-        make(rows, columns, dtype, f"{make.__name__}_{dtype.name}_{rows}_{columns}")
-        for make in (summed, transposed)
-        for dtype in SUPPORTED
-        for rows, columns in SIZES
+        make(*shape, dtype, f"{make.__name__}_{dtype.name}_{shape[0]}_{shape[1]}")
+        for make, dtype, shape in cases
     ]
 
 
@@ -249,10 +262,7 @@ def checked(programs: list[Stages], machine: Machine, flags: tuple[str, ...] = (
             .reshape(s.shape)
             for s in stages.inputs
         ]
-        with np.errstate(all="ignore"):
-            expected = arrays[-1].T if len(arrays) == 1 else arrays[0] + arrays[1].T
-        if len(arrays) == 2 and expected.dtype == np.bool_:
-            expected = arrays[0] ^ arrays[1].T
+        expected = arrays[0].T if len(arrays) == 1 else arrays[0] + arrays[1].T
         for pieces in (1, 3):
             (result,) = library.run(program, arrays, pieces)
             np.testing.assert_array_equal(result.reshape(expected.shape), expected)

@@ -136,6 +136,16 @@ class Places:
         return found
 
     @cached_property
+    def hosts(self) -> dict[Stage, dict[Stage, None]]:
+        """The stages, no inlined ones, in which each inlined one is computed."""
+        found: dict[Stage, dict[Stage, None]] = {stage: {} for stage in self.inlined}
+        for reader in reversed(self.stages.stages):
+            for load in reader.reads():
+                if load.source in found:
+                    found[load.source].update(found.get(reader, {reader: None}))
+        return found
+
+    @cached_property
     def placed_by_data(self) -> dict[Stage, int]:
         """For each source along how many of its first axes data decides where it is read; through
         inlined stages too, which are read at such places themselves."""

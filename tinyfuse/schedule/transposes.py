@@ -98,7 +98,9 @@ def _tile(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
         for each in found
         if each.rows is rows and lanes_for(each.load.dtype.itemsize, least, machine.vector_bytes)
     ]
-    return Tile(stage, rows, columns, size, tuple(copied)) if least >= LEAST_EXTENT else None
+    if not copied or least < LEAST_EXTENT:
+        return None
+    return Tile(stage, rows, columns, size, tuple(copied))
 
 
 def _has_edges(schedule: Schedule, stage: Stage) -> bool:
@@ -113,32 +115,37 @@ def _has_edges(schedule: Schedule, stage: Stage) -> bool:
 
 def _across(schedule: Schedule, stage: Stage) -> list[Across]:
     """What a stage reads across rows, each of a source of which it reads nothing else so."""
-    loads = list(loads_through(stage, schedule.places.inlined))
-    found = []
-    for load in _distinct(loads):
-        rows = None if load.source in schedule.places.inlined else _rows(load, stage.axes[-1])
-        if rows is not None:
-            index = load.source.axes[[rows in index.axes() for index in load.indices].index(True)]
-            others = [o for o in _distinct(loads) if o.source is load.source and o is not load]
-            if not others:
-                found.append(Across(load, rows, None))
-            elif not any(is_along(o, rows, index) for o in others) and _is_told_apart(load, loads):
-                found.append(Across(load, rows, index))
+    inlined, found = schedule.places.inlined, []
+    loads = {(load.source, load.indices): load for load in loads_through(stage, inlined)}
+    for load in loads.values():
+        rows = None if load.source in inlined else _rows(load, stage.axes[-1])
+        if rows is None or _computed_elsewhere(schedule, stage, load.source):
+            continue
+        others = [o for o in loads.values() if o.source is load.source and o is not load]
+        pairs = zip(load.source.axes, load.indices, strict=True)
+        index = next(axis for axis, place in pairs if place.depends_on(rows))
+        if not others:
+            found.append(Across(load, rows, None))
+        elif not any(is_along(o, rows, index) for o in others) and _is_told_apart(load, loads):
+            found.append(Across(load, rows, index))
     return found
 
 
-def _distinct(loads: Sequence[Load]) -> list[Load]:
-    return list({(load.source, load.indices, load.data): load for load in loads}.values())
+def _computed_elsewhere(schedule: Schedule, stage: Stage, source: Stage) -> bool:
+    """Whether something that reads a source is inlined into this stage and another one, which
+    would read the copy as well."""
+    readers = [s for s in with_inlined(stage, schedule.places.inlined) if _reads(s, source)]
+    return any(len(schedule.places.hosts[s]) > 1 for s in readers if s is not stage)
 
 
-def _is_told_apart(load: Load, loads: Sequence[Load]) -> bool:
+def _is_told_apart(load: Load, places: Collection[tuple[Stage, tuple[Affine, ...]]]) -> bool:
     """Whether each inlined stage that reads the source of a load is itself read at one place."""
-    readers = [o.source for o in _distinct(loads) if load.source in _sources(o.source)]
+    readers = [stage for stage, _ in places if _reads(stage, load.source)]
     return len(set(readers)) == len(readers)
 
 
-def _sources(stage: Stage) -> list[Stage]:
-    return [] if stage.is_input else [load.source for load in stage.reads()]
+def _reads(stage: Stage, source: Stage) -> bool:
+    return not stage.is_input and any(load.source is source for load in stage.reads())
 
 
 def _rows(load: Load, columns: Axis) -> Axis | None:
