@@ -17,7 +17,7 @@ import pytest
 
 import tinyfuse
 from tests.graphs import GraphBuilder, PlainNumerics
-from tests.test_emit import parsed
+from tests.test_emit import kernels_of, parsed
 from tests.test_lower import softmax, stages_of
 from tests.test_schedule import named, refused
 from tinyfuse.dtypes import BOOL, SUPPORTED
@@ -73,6 +73,16 @@ def shifted(build: GraphBuilder) -> Graph:
     return build.graph(build.op("sqrt", x), build.op("add", rows, rows))
 
 
+def lined(build: GraphBuilder) -> Graph:
+    """Rows of two whole lines."""
+    return rows_plus_columns(build, 5, 32)
+
+
+def rows_plus_columns(build: GraphBuilder, rows: int, columns: int) -> Graph:
+    x, y = build.input("x", rows, columns), build.input("y", rows, 1)
+    return build.graph(build.op("add", x, build.broadcast(y, rows, columns)))
+
+
 def streamed(stages: Stages) -> Schedule:
     """The default schedule with every output streamed."""
     schedule, _ = default_schedule(stages, REFERENCE)
@@ -118,6 +128,38 @@ def test_only_long_rows_of_side_by_side_elements_are_streamed() -> None:
         "for 1504 <= j < 1508 vector",
         "out[1508 * i + j] = y[4 * i + j - 1504]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (32, 1),  # two lines
+        (16, 0),  # one
+        (33, 0),  # rows that begin anywhere in a line
+        (256, 1),
+        (320, 1),
+    ],
+)
+def test_short_rows_are_streamed_where_they_are_whole_lines(columns: int, expected: int) -> None:
+    loops = lower(streamed(build_stages(rows_plus_columns(GraphBuilder(), 5, columns))), REFERENCE)
+    assert streams(loops) == expected
+    text = emit_c(loops).text
+    assert ("tf_stream_length" in text) == (columns > 256)  # else one block holds a row
+
+
+def test_a_row_of_lines_is_computed_then_streamed() -> None:
+    text = kernels_of(emit_c(lower(streamed(stages_of(lined)), REFERENCE)).text)
+    assert (
+        """\
+  for (long i = 0; i < 5; i++) {
+    float out_block[32];
+    for (long j = 0; j < 32; j++)
+      out_block[j] = x[32 * i + j] + y[i];
+    tf_stream(out + 32 * i, out_block, 128);
+  }
+"""
+        in text
+    )
 
 
 def test_names_of_what_only_the_text_has_differ_from_others() -> None:
@@ -326,7 +368,7 @@ def test_every_dtype_and_any_number_of_threads(dtype: np.dtype) -> None:
             assert_same_bytes(out, np.where(condition, x, y))
 
 
-@pytest.mark.parametrize("program", [scaled, framed, shifted])
+@pytest.mark.parametrize("program", [scaled, framed, shifted, lined])
 @pytest.mark.parametrize(
     "flags", [("-O3",), ("-O3", "-march=x86-64-v3"), ("-O2", "-march=x86-64"), ("-O0",)]
 )

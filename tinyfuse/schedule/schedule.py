@@ -264,7 +264,7 @@ class Schedule:
     def stream_store(self, stage: Stage) -> Schedule:
         """Store the stage past the caches, where nothing will soon look for it.
 
-        Rows of less than a page are stored as others are.
+        Rows of less than a page are stored as others are, unless they are whole lines of memory.
         """
         return self._with(stage, replace(self[stage], streamed=True), "stream_store")
 
