@@ -143,6 +143,10 @@ def transposed_sum(x, y):
     return (x.T + y).reshape(2, -1)[:, ::-3]
 
 
+def mixed(image, weights):
+    return image.T * weights - image.mean()
+
+
 def smallest(x):
     return x[0, 0] + x[-1, -1]
 
@@ -188,6 +192,7 @@ PROGRAMS: dict[str, Example] = {
         Example(batched, (("float64", (2, 3, 4)), ("float64", (2, 4, 5)))),
         Example(rebound, (("float32", (50,)),)),
         Example(transposed_sum, (("float64", (6, 4)), ("float64", (4, 6)))),
+        Example(mixed, (("float32", (40, 70)), ("float32", (70, 40)))),
         Example(smallest, (("float32", (3, 3)),)),
         Example(integral_image, (("float32", (90, 200)),)),
         Example(ranked, (("float32", (40, 9)), ("float32", (40, 9)))),

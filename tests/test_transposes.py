@@ -174,7 +174,9 @@ def test_a_product_copies_its_second_matrix_so() -> None:
         (lambda x: x[:, ::2].T + 1, [(64, 64)], 0),  # nothing lies side by side
         (lambda x: x[:, ::-1].T + 1, [(64, 64)], 0),
         (lambda x: (x + x.T) / 2, [(64, 64)], 1),
-        (lambda x: np.sqrt(x) + np.sqrt(x).T, [(64, 64)], 0),  # the root would be, not x
+        (lambda x: np.sqrt(x) + np.sqrt(x).T, [(64, 64)], 1),  # the root, which is stored
+        (lambda x: x * 2 + (x * 2).T, [(64, 64)], 0),  # the product is not, and reads x once
+        (lambda x: x.T - x.mean(), [(64, 64)], 1),  # the mean is known before
         (lambda x: x[:-1].T - x[1:].T, [(65, 64)], 0),  # read at two places
         (lambda x: np.pad(x.T, 1), [(64, 64)], 0),  # only behind a test
         (lambda x: x.T + 1, [(64, 7)], 0),  # too few

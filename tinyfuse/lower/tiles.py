@@ -61,18 +61,20 @@ class _Tile:
 
 def _tiles(node: For) -> list[_Tile]:
     """The tiles that each step of a loop goes through, if that is all it does."""
-    tiles = [_tile(inner) for inner in node.body if not isinstance(inner, Alloc)]
+    tiles = [_tile(inner) for inner in node.body if not isinstance(inner, (Alloc, Let))]
     return [tile for tile in tiles if tile] if all(tiles) else []
 
 
 def _tile(rows: Statement) -> _Tile | None:
     """The tile that two loops go through, one right inside the other."""
-    if not isinstance(rows, For) or len(rows.body) > 1:
+    if not isinstance(rows, For):
         return None
-    columns = rows.body[0]
-    if not isinstance(columns, For) or not all(isinstance(s, (Let, Store)) for s in columns.body):
+    *lets, columns = rows.body
+    if not isinstance(columns, For) or not all(isinstance(s, Let) for s in lets):
         return None
-    places = dict.fromkeys(place for statement in columns.body for place in _places(statement))
+    if not all(isinstance(s, (Let, Store)) for s in columns.body):
+        return None
+    places = dict.fromkeys(place for s in (*lets, *columns.body) for place in _places(s))
     return _Tile(rows.variable, columns.variable, tuple(places))
 
 

@@ -53,7 +53,7 @@ class Tile:
 def copy_transposed(
     schedule: Schedule, decisions: Sequence[Decision], machine: Machine, alone: Collection[str]
 ) -> tuple[Schedule, tuple[Decision, ...]]:
-    """Copy what kernels of one stage read across its rows.
+    """Copy what stages at the root read across their rows.
 
     decisions: on all stages. What is returned has those on the stages that are added as well.
     alone: names of stages that stay as they are.
@@ -81,9 +81,12 @@ def _decision(copy: Stage, tile: Tile) -> Decision:
 
 
 def _tile(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
-    """The tile of a kernel that computes one stage; None if that reads nothing across its rows."""
+    """The tile of a stage in whose loops no other one is computed; None if it reads nothing across
+    its rows."""
     places, plan = schedule.places, schedule[stage]
-    if plan.inlined or plan.compute_at or places.attached.get(stage) or not stage.axes:
+    if plan.inlined or plan.compute_at or not stage.axes:
+        return None
+    if any(loop is not None for each, loop in places.sites if each is stage):
         return None
     if stage.reduce_axes or stage.row_axis or stage.scatter or _has_edges(schedule, stage):
         return None
