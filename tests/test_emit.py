@@ -40,9 +40,10 @@ def kernels_of(text: str) -> str:
 def parsed(text: str) -> c_ast.FileAST:
     """The syntax tree of emitted C, of streams in all their forms.
 
-    pycparser knows no comments, no directives, no attributes and no `__INT32_TYPE__`.
+    pycparser knows no comments, directives, attributes, assembler and no `__INT32_TYPE__`.
     """
-    text = re.sub(r"//[^\n]*|^#[^\n]*|__attribute__\(\(.*\)\)", "", text, flags=re.MULTILINE)
+    unknown = r"//[^\n]*|^#[^\n]*|__attribute__\(\(.*\)\)|__asm__\(.*\);"
+    text = re.sub(unknown, "", text, flags=re.MULTILINE)
     return c_parser.CParser().parse(re.sub(r"__U?INT\d+_TYPE__", "int", text))
 
 

@@ -9,6 +9,7 @@ from tinyfuse.emit import vectors
 from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.expression import Expressions, InLoop
+from tinyfuse.emit.places import Places
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.emit.streaming import BLOCK, StreamedRow, in_blocks, in_one_block
 from tinyfuse.emit.vectors import VectorLoop
@@ -232,7 +233,9 @@ class _KernelText:
     def __init__(self, kernel: Kernel, used: dict[str, None], fused: bool, several: bool):
         self.kernel, self.used, self.several = kernel, used, several
         self.locals = local_names(kernel)
-        self.expressions = Expressions(self.locals, used, fused, adds_up(kernel))
+        self.expressions = Expressions(
+            self.locals, used, fused, adds_up(kernel), Places(kernel)
+        )
         self.parallel = kernel.parallel
         self.blocks: dict[Store, str] = {}  # where elements to be streamed are put first
         self.row_blocks: list[str] = []  # of whole rows: they stay declared to the end of a loop
@@ -283,7 +286,7 @@ class _KernelText:
             return [f"{indent}{{", *self.block(node.body, indent + "  "), f"{indent}}}"]
         if isinstance(node, Let):
             declared = f"const {type_text(node.local.dtype, self.used)} {self.locals[node.local]}"
-            return [f"{indent}{declared} = {self.value(node.value)};"]
+            return [f"{indent}{declared} = {self.expressions.named(node.local, node.value)};"]
         if isinstance(node, Alloc):
             return [f"{indent}{line}" for line in self.declarations(node.buffer)]
         if isinstance(node, SortRow):

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tinyfuse.emit.casts import cast_text
-from tinyfuse.emit.ctext import CText, Precedence, const_text, enclosed
+from tinyfuse.emit.ctext import CText, Precedence, call, const_text, enclosed
+from tinyfuse.emit.places import Places
 from tinyfuse.emit.scalar import op_text
 from tinyfuse.emit.zeros import Zeros
 from tinyfuse.loops.ir import Buffer, Local, Scope
@@ -33,16 +34,34 @@ class Expressions:
 
     fused: whether the program has fused multiply-adds, whose negation gcc gets wrong, as it does
     that of signed integers. chained: whether the kernel adds up floating-point values, where it
+<<<<<<< HEAD
     gets loads behind several conditions wrong, as it does in loops that are written out.
+=======
+    gets loads behind several conditions wrong; `written_out`: whether a loop is being written of
+    which it makes several steps one, where it does so too. `reduces`: whether a loop is being
+    written that combines all its steps, of which gcc makes vectors only without jumps. places: of
+    the kernel, if there is one.
+>>>>>>> 5c1c71d (Places that conditions decide are hidden from gcc, which loads at -1 in place of 1)
     """
 
     def __init__(
-        self, local_names: Mapping[Local, str], used: dict[str, None], fused: bool, chained: bool
+        self,
+        local_names: Mapping[Local, str],
+        used: dict[str, None],
+        fused: bool,
+        chained: bool,
+        places: Places | None = None,
     ):
-        self.local_names, self.used = local_names, used
+        self.local_names, self.used, self.places = local_names, used, places
         self.exact_negatives = "if" if fused else "i"
         self.chained = chained
         self.inside = InLoop()
+
+    def named(self, local: Local, value: Expr) -> str:
+        """The value that a local has."""
+        text = self.text(value)
+        hidden = self.places is not None and local in self.places.hidden
+        return (self._place(text) if hidden else text).text
 
     def text(self, root: Expr) -> CText:
         done: dict[Expr, CText] = {}
@@ -60,6 +79,15 @@ class Expressions:
             return f"{buffer.name}[{index_text(position)}]"
         rest = f" + {index_text(position)}" if position != Affine() else ""
         return f"{buffer.name}[{offset}{rest}]".replace("+ -", "- ")
+
+    def _offset(self, place: Expr, text: CText) -> str:
+        if self.places is not None and self.places.is_decided(place):
+            text = self._place(text)
+        return enclosed(text, Precedence.ADDITIVE)
+
+    def _place(self, text: CText) -> CText:
+        self.used["tf_place"] = None
+        return call("tf_place", text.text)
 
     def _mixes_up(self, dtype: np.dtype) -> bool:
         return self.inside.written_out or (self.chained and dtype.kind == "f")
@@ -79,7 +107,7 @@ class Expressions:
         if isinstance(node, Cast):
             return cast_text(done[node.operand], node.operand.dtype, node.dtype, self.used)
         if isinstance(node, Load):
-            offsets = [enclosed(done[part], Precedence.ADDITIVE) for part in node.data]
+            offsets = [self._offset(part, done[part]) for part in node.data]
             return CText(self.element(node.source, node.indices[0], *offsets))
         if isinstance(node, Const):
             return const_text(node.value, self.used)
