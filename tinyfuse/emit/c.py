@@ -233,9 +233,7 @@ class _KernelText:
     def __init__(self, kernel: Kernel, used: dict[str, None], fused: bool, several: bool):
         self.kernel, self.used, self.several = kernel, used, several
         self.locals = local_names(kernel)
-        self.expressions = Expressions(
-            self.locals, used, fused, adds_up(kernel), Places(kernel)
-        )
+        self.expressions = Expressions(self.locals, used, fused, adds_up(kernel), Places(kernel))
         self.parallel = kernel.parallel
         self.blocks: dict[Store, str] = {}  # where elements to be streamed are put first
         self.row_blocks: list[str] = []  # of whole rows: they stay declared to the end of a loop
