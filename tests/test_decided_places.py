@@ -108,3 +108,27 @@ def test_a_row_is_found_once_and_what_takes_many_places_stays_in_sight() -> None
     assert places_in(lambda x, t: t[np.where(x < 0, 0, whole(x))], x, t) == 0
     assert places_in(lambda x, t: np.searchsorted(t, x), x, t) == 0
     assert places_in(lambda x, t: t[x.argsort()], x, t) == 0
+
+
+def test_a_bool_chooses_between_two_elements_that_are_loaded_once() -> None:
+    x, t = np.arange(50, dtype=np.float32) - 9, np.arange(6, dtype=np.float32)
+    text = tinyfuse.jit(lambda x, t: x * t[whole(x > 0)]).lower(x, t).as_text("c")
+    assert (
+        "  const float t_1 = t[1];\n"
+        "  const float t_2 = t[0];\n"
+        "  for (long i = 0; i < 50; i++)\n"
+        "    out[i] = x[i] * (x[i] > 0.0f ? t_1 : t_2);\n"
+    ) in text
+
+
+def test_a_row_that_a_name_decides_is_found_once() -> None:
+    def rows(x, t):
+        positive = x > 0
+        return t[whole(positive)]
+
+    text = tinyfuse.jit(rows).lower(np.arange(50.0) - 9, np.ones((3, 100))).as_text("c")
+    assert (
+        "    const int64_t wrap_index = tf_place(tf_wrap_index_int64(cast, 3));\n"
+        "    for (long j = 0; j < 100; j++)\n"
+        "      out[100 * i + j] = t[wrap_index * 100 + j];\n"
+    ) in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
+from tinyfuse.dtypes import BOOL
 from tinyfuse.loops.ir import Let, Local
 from tinyfuse.lower.reads import Key, inlined_body
 from tinyfuse.records import dataclass, field
@@ -22,10 +23,11 @@ from tinyfuse.stage.expr import (
     depends_on,
     fold,
     rewrite,
+    select,
     substitute_leaf,
     walk,
 )
-from tinyfuse.stage.index import Affine, Axis
+from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Stage
 
 # An expression nested deeper than this is cut by naming a part of it: a line stays readable.
@@ -54,8 +56,8 @@ class Point:
 
     inlined: the stages to see through. address: turns a load of a stored stage into one of its
     buffer. fresh: an unused name like the one given. innermost: the variable of the innermost loop,
-    if any. made: as of `substitute_places`. gathered: the values of loads
-    whose place data decides.
+    if any. made: as of `substitute_places`. gathered: the values of loads whose place data decides.
+    invariant: the locals that are the same in every step of the innermost loop.
     """
 
     inlined: Container[Stage]
@@ -65,6 +67,7 @@ class Point:
     lets: list[Let] = field(default_factory=list)
     made: Values = field(default_factory=dict)
     gathered: dict[Expr, Expr] = field(default_factory=dict)
+    invariant: set[Local] = field(default_factory=set)
 
     def value(
         self, expression: Expr, values: Mapping[Axis, Affine], accumulator: Load | None = None
@@ -91,6 +94,8 @@ class Point:
         if isinstance(value, (Local, Const)):
             return value
         local = Local(self.fresh(name), value.dtype)
+        if self._invariant(value):
+            self.invariant.add(local)
         self.lets.append(Let(local, value))
         return local
 
@@ -126,9 +131,20 @@ class Point:
             if not isinstance(node, Load) or not isinstance(node.source, Stage):
                 return node
             element = elements.get(node)
-            return self.address(node) if element is None else element.value
+            return self._loaded(node) if element is None else element.value
 
         return rewrite(body, leaf, fold, self.gathered)
+
+    def _loaded(self, load: Load) -> Expr:
+        """An element of a stored stage: of two that are named first, where a bool says which."""
+        condition = _index_as_bool(load)
+        if condition is None or self.innermost is None:
+            return self.address(load)
+        two = [self.address(_with_bool(load, value)) for value in (1, 0)]
+        if not all(each.indices[0].is_constant for each in two):
+            return self.address(load)
+        chosen, other = [self.named(load.source.name, each) for each in two]
+        return select(condition, chosen, other)
 
     def _bound(self, element: _Element, value: Expr) -> Expr:
         """The value, or a local for it: the user's names stay, what is shared is computed once."""
@@ -145,8 +161,28 @@ class Point:
     def _invariant(self, value: Expr) -> bool:
         """Whether it is the same in every step of the innermost loop, so that it can move out."""
         return self.innermost is not None and not any(
-            isinstance(node, Local) or depends_on(node, self.innermost) for node in walk(value)
+            (isinstance(node, Local) and node not in self.invariant)
+            or depends_on(node, self.innermost)
+            for node in walk(value)
         )
+
+
+def _index_as_bool(load: Load) -> Expr | None:
+    """The bool that a load has as its only index that is data, if it chooses among two or more."""
+    data = [part for part in load.data if not isinstance(part, Index)]
+    if len(data) != 1 or not isinstance(data[0], Op) or data[0].name != "wrap_index":
+        return None
+    index, extent = data[0].operands
+    while isinstance(index, Cast) and index.dtype.kind != "f":
+        index = index.operand
+    several = isinstance(extent, Const) and int(extent.value) > 1
+    return index if several and index.dtype == BOOL else None
+
+
+def _with_bool(load: Load, value: int) -> Load:
+    """The load with a value for the index that is data."""
+    data = [part if isinstance(part, Index) else Index(affine(value)) for part in load.data]
+    return Load(load.source, load.indices, tuple(data))
 
 
 def _free(root: _Element, elements: Mapping[Load, _Element]) -> set[_Element]:

@@ -374,7 +374,8 @@ static __attribute__((noinline)) void ranked_out_2(const int64_t *restrict order
     tf_sort_float(x + 9 * i, sort, sort_work, 9);
     const bool8_t isnan_1 = tf_isnan_float(sort[8]);
     const float sum = 0.0f + sort[4];
-    out_2[i] = tf_select_float(isnan_1, sort[8], sum / 1.0f);
+    const float divide = sum / 1.0f;
+    out_2[i] = tf_select_float(isnan_1, sort[8], divide);
   }
 }
 
