@@ -215,14 +215,6 @@ def outer(drawn: Drawn) -> str:
     )
 
 
-def multi_dot(drawn: Drawn) -> str:
-    x = drawn.matrix()
-    rows, length = drawn.shape(x)
-    middle = drawn.columns(rows, length)
-    a, b = drawn.argument(length, middle), drawn.argument(middle, drawn.columns(rows, middle))
-    return drawn.add("np.linalg.multi_dot([{0}, {1}, {2}])", x, a, b)
-
-
 def batched(drawn: Drawn) -> str:
     form, shapes = drawn.choices.choose(
         (
@@ -299,7 +291,7 @@ def heads(drawn: Drawn) -> str:
 PRODUCTS: tuple[Construct, ...] = (
     *(plain, plain, transposed, plain, transposed_first, weights_first, siblings, attention),
     *(labelled, batched, stacked, of_slices, gathered, heads, long, gram, tensordot, pairs),
-    *(multi_dot, with_a_vector, outer),
+    *(with_a_vector, outer),
 )
 
 

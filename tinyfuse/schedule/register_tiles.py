@@ -133,10 +133,12 @@ def _outer(tile: Tile, machine: Machine) -> list[Loop]:
     others = (*_axes(tile.around), tile.rows, tile.columns)
     loops = [Loop(axis) for axis in tile.root.axes if axis not in others]
     if tile.columns in _axes(tile.around):
-        return [*tile.around, *loops, _shifted(rows)]
+        inner = [] if any(map(rows.same, tile.around)) else [_shifted(rows)]
+        return [*tile.around, *loops, *inner]
     wanted = STEPS_PER_CORE * machine.cores
     few = machine.cores > 1 and not (loops or tile.around) and _steps(columns) < wanted
     loops += [rows, columns] if few else [columns, rows]
+    loops = [loop for loop in loops if not any(map(loop.same, tile.around))]
     shares = machine.cores > 1 and visits(tile.reduction) >= PARALLEL_ELEMENTS
     if shares and not tile.around:
         shared = next(loop for loop in loops if loop.axis.extent > 1)
