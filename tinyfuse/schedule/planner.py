@@ -230,6 +230,8 @@ class _Planner:
             return STORE, f"{reader.name} goes from one element to the next: vectors compute it"
         if self.costs[reader] >= EXPONENTIAL and self._splits_rows(stage, uses):
             return STORE, f"rows of {reader.name} are short: it goes through all elements as one"
+        if reader.reduce_axes and _lies_across(uses):
+            return STORE, f"{reader.name} reads it along one axis and along another"
         repeats = _repeats(stage, uses)
         if content.cost * (repeats - 1) > CHEAP:
             return STORE, f"{reader.name} would compute it {repeats} times over"
@@ -389,6 +391,12 @@ def _computations(stage: Stage, uses: list[_Use]) -> float:
     """How often all readers together compute each element."""
     readers = dict.fromkeys(use.reader for use in uses)
     return sum(_repeats(stage, [u for u in uses if u.reader is reader]) for reader in readers)
+
+
+def _lies_across(uses: list[_Use]) -> bool:
+    """Whether a stage is read both at rows and at columns, as in a matrix times its transpose."""
+    axes = [{axis for index in use.indices for axis in index.axes()} for use in uses]
+    return any(each != axes[0] for each in axes)
 
 
 def _repeats(stage: Stage, uses: list[_Use]) -> int:
