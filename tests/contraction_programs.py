@@ -20,8 +20,7 @@ EXTENTS = (
 )
 LENGTHS = (8, 16, 9, 7, 12, 33, 64, 17, 20, 32, 2, 100, 4095, 4097, 5000, 8200)
 DTYPES = tuple(
-    np.dtype(name)
-    for name in (*("float32", "float64") * 5, "int32", "int64", "bool", "uint8")
+    np.dtype(name) for name in (*("float32", "float64") * 5, "int32", "int64", "bool", "uint8")
 )
 MOST_PRODUCTS = 4
 REFUSALS = (ValueError, TypeError, IndexError, OverflowError)  # of numpy
@@ -380,10 +379,10 @@ def contraction_program(seed: int, visits: int = 400_000) -> Program:
             drawn.arguments, drawn.values, drawn.statements = before
     if not drawn.statements:
         drawn.add("{0} + {0}", next(iter(drawn.values)))
-    return _program(drawn, f"contraction_program({seed}, {visits})")
+    return _program(drawn, f"contraction_program({seed}, {visits})", f"products_{seed}")
 
 
-def _program(drawn: Drawn, label: str) -> Program:
+def _program(drawn: Drawn, label: str, name: str) -> Program:
     """What the last value, and perhaps others, are computed from."""
     targets = [statement.target for statement in drawn.statements]
     outputs = (targets[-1], *[t for t in targets[:-1] if drawn.choices.chance(1, 6)])
@@ -393,4 +392,4 @@ def _program(drawn: Drawn, label: str) -> Program:
             needed.update(statement.expression.operands)
             kept.append(statement)
     arguments = {name: drawn.arguments[name] for name in drawn.arguments if name in needed}
-    return Program(label, arguments, {}, tuple(kept[::-1]), outputs, exact=False)
+    return Program(label, arguments, {}, tuple(kept[::-1]), outputs, exact=False, name=name)

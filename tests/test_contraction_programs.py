@@ -75,22 +75,22 @@ def planned(machine: Machine) -> Planned:
 @pytest.mark.parametrize("number", range(len(MACHINES)))
 def test_random_products_keep_the_bits(number: int) -> None:
     variant = planned(MACHINES[number])
-    programs = [contraction_program(seed, 60_000) for seed in range(number, 150, len(MACHINES))]
+    programs = [contraction_program(seed, 150_000) for seed in range(number, 72, len(MACHINES))]
     ladder = Ladder([Variant("unfused C", unfused), variant], lambda case: False)
     ladder.climb(map(program_case, programs)).check()
-    assert len(variant.tiled) >= 6
+    assert variant.tiled
 
 
 @pytest.mark.usefixtures("tiles_of_few_elements")
 def test_the_loops_of_random_products() -> None:
     """Element by element, in Python."""
-    programs = [contraction_program(seed, 2_000) for seed in range(200, 215)]
+    programs = [contraction_program(seed, 2_000) for seed in range(200, 205)]
     Ladder([]).climb(map(program_case, programs)).check()
 
 
 @pytest.mark.usefixtures("tiles_of_few_elements")
 def test_random_products_touch_no_memory_beside_theirs(tmp_path) -> None:
-    cases = [program_case(contraction_program(seed, 30_000)) for seed in range(300, 320)]
+    cases = [program_case(contraction_program(seed, 30_000)) for seed in range(300, 315)]
     check_sanitized(cases, tmp_path).check()
 
 
@@ -129,5 +129,8 @@ def test_products_are_as_near_as_chains_are(rows, length, columns, dtype) -> Non
     w = random.standard_normal((length, columns)).astype(dtype)
     exact = x.astype(np.longdouble) @ w.astype(np.longdouble)
     bound = length * np.finfo(dtype).eps * (np.abs(x) @ np.abs(w))
-    for found in (tinyfuse.jit(lambda x, w: x @ w)(x, w), tinyfuse.jit(lambda a, b: a @ b.T)(x, w.T.copy())):
+    for found in (
+        tinyfuse.jit(lambda x, w: x @ w)(x, w),
+        tinyfuse.jit(lambda a, b: a @ b.T)(x, w.T.copy()),
+    ):
         assert (np.abs(found - exact) <= bound).all()
