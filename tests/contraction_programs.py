@@ -10,7 +10,7 @@ import numpy as np
 from tinyfuse.dtypes import is_supported
 from tinyfuse.testing.choices import Choices, SeededChoices
 from tinyfuse.testing.generate import evaluate
-from tinyfuse.testing.program import Expression, Program, Statement, operator
+from tinyfuse.testing.program import Program, Statement, operator
 from tinyfuse.testing.values import LAYOUTS, draw_values, layouts_of
 
 # Around the rows and columns of tiles, vectors and blocks of rows.
