@@ -15,7 +15,7 @@ from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE, REFERENCE_AVX2, Machine
 from tinyfuse.records import replace
-from tinyfuse.schedule import groups, loop_order, planner, register_tiles, small
+from tinyfuse.schedule import groups, loop_order, pairs, planner, register_tiles, small
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.text import schedule_text
@@ -32,8 +32,8 @@ MACHINES = (
 
 @pytest.fixture
 def tiles_of_few_elements(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(register_tiles, "LEAST_VISITS", 1 << 9)
-    monkeypatch.setattr(register_tiles, "LEAST_LENGTH", 2)
+    monkeypatch.setattr(pairs, "LEAST_VISITS", 1 << 9)
+    monkeypatch.setattr(pairs, "LEAST_LENGTH", 2)
     for module in (register_tiles, loop_order, groups, small, planner):
         monkeypatch.setattr(module, "PARALLEL_ELEMENTS", 1)
 
