@@ -32,16 +32,10 @@ class InLoop(NamedTuple):
 class Expressions:
     """Writes expressions; `used` collects what they need of the prelude.
 
-        fused: whether the program has fused multiply-adds, whose negation gcc gets wrong, as it does
-        that of signed integers. chained: whether the kernel adds up floating-point values, where it
-    <<<<<<< HEAD
-        gets loads behind several conditions wrong, as it does in loops that are written out.
-    =======
-        gets loads behind several conditions wrong; `written_out`: whether a loop is being written of
-        which it makes several steps one, where it does so too. `reduces`: whether a loop is being
-        written that combines all its steps, of which gcc makes vectors only without jumps. places: of
-        the kernel, if there is one.
-    >>>>>>> 5c1c71d (Places that conditions decide are hidden from gcc, which loads at -1 in place of 1)
+    fused: whether the program has fused multiply-adds, whose negation gcc gets wrong, as it does
+    that of signed integers. chained: whether the kernel adds up floating-point values, where it
+    gets loads behind several conditions wrong, as it does in loops that are written out. places: of
+    the kernel, if there is one.
     """
 
     def __init__(

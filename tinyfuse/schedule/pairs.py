@@ -106,7 +106,8 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     lanes = machine.vector_bytes // stage.dtype.itemsize
     packed = rows.extent >= PACKED_ROWS and columns.extent > width
     of_columns = _panels(loads, columns, width, packed or columns.extent % lanes > 0)
-    of_rows = _panels(_across(loads, rows, stage.reduce_axes[-1]), rows, height, True)
+    across = _across(loads, rows, stage.reduce_axes[-1]) if height > 1 else []
+    of_rows = _panels(across, rows, height, True)
     if of_columns is None:
         of_columns = _panels(loads, columns, width, False)
     if of_columns is None:
