@@ -9,16 +9,30 @@
 // Technique for Extending the Available Precision, 1971. Special values come last: limits on x before
 // the arithmetic would cost half of the speed.
 
-// p * 2^n with biased = n + 254: in two steps, so that subnormal results are rounded once.
-static inline float tf_scaled_float(float p, uint32_t biased) {
-  uint32_t half = biased >> 1;
-  return p * tf_from_bits_float((biased - half) << 23) * tf_from_bits_float(half << 23);
+// p * 2^n, where the low nine bits are n + 254: in two steps, so that subnormal results are rounded once.
+static inline float tf_scaled_float(float p, uint32_t bits) {
+  uint32_t half = bits >> 1;
+  return p * tf_from_bits_float((bits - half) << 23) * tf_from_bits_float(half << 23);
 }
 
-// p * 2^n with biased = n + 2046.
-static inline double tf_scaled_double(double p, uint64_t biased) {
-  uint64_t half = biased >> 1;
-  return p * tf_from_bits_double((biased - half) << 52) * tf_from_bits_double(half << 52);
+// (1 + p) * 2^n likewise.
+static inline float tf_scaled_from_one_float(float p, uint32_t bits) {
+  uint32_t half = bits >> 1;
+  float scale = tf_from_bits_float((bits - half) << 23);
+  return __builtin_fmaf(p, scale, scale) * tf_from_bits_float(half << 23);
+}
+
+// p * 2^n, where the low twelve bits are n + 2046.
+static inline double tf_scaled_double(double p, uint64_t bits) {
+  uint64_t half = bits >> 1;
+  return p * tf_from_bits_double((bits - half) << 52) * tf_from_bits_double(half << 52);
+}
+
+// (1 + p) * 2^n likewise.
+static inline double tf_scaled_from_one_double(double p, uint64_t bits) {
+  uint64_t half = bits >> 1;
+  double scale = tf_from_bits_double((bits - half) << 52);
+  return __builtin_fma(p, scale, scale) * tf_from_bits_double(half << 52);
 }
 
 // e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
@@ -36,7 +50,7 @@ static inline float tf_exp_float(float x) {
   float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
   float n = t - 0x1.8001fcp+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
-  float y = tf_scaled_float(tf_exp_core_float(r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
+  float y = tf_scaled_from_one_float(tf_exp_core_float(r), tf_bits_float(t));
   y = x > 89.0f ? __builtin_inff() : y;
   return x < -104.5f ? 0.0f : y;
 }
@@ -57,7 +71,7 @@ static inline double tf_exp_double(double x) {
   q = __builtin_fma(q, r, 0x1.555555555556bp-5);
   q = __builtin_fma(q, r, 0x1.555555555555dp-3);
   q = __builtin_fma(q, r, 0.5);
-  double y = tf_scaled_double(__builtin_fma(r * r, q, r) + 1.0, tf_bits_double(t) - 0x4338000000000000u);
+  double y = tf_scaled_from_one_double(__builtin_fma(r * r, q, r), tf_bits_double(t));
   y = x > 710.0 ? __builtin_inf() : y;
   return x < -746.0 ? 0.0 : y;
 }
@@ -73,7 +87,7 @@ static inline float tf_exp2_float(float x) {
   q = __builtin_fmaf(q, r, 0x1.c6b066p-5f);
   q = __builtin_fmaf(q, r, 0x1.ebfbep-3f);
   q = __builtin_fmaf(q, r, 0x1.62e43p-1f);
-  float y = tf_scaled_float(__builtin_fmaf(q, r, 1.0f), tf_bits_float(t) - 0x4b400000u);
+  float y = tf_scaled_float(__builtin_fmaf(q, r, 1.0f), tf_bits_float(t));
   y = x > 129.0f ? __builtin_inff() : y;
   return x < -151.0f ? 0.0f : y;
 }
@@ -94,7 +108,7 @@ static inline double tf_exp2_double(double x) {
   q = __builtin_fma(q, r, 0x1.c6b08d704a1ccp-5);
   q = __builtin_fma(q, r, 0x1.ebfbdff82c58ep-3);
   q = __builtin_fma(q, r, 0x1.62e42fefa39efp-1);
-  double y = tf_scaled_double(__builtin_fma(q, r, 1.0), tf_bits_double(t) - 0x4338000000000000u);
+  double y = tf_scaled_double(__builtin_fma(q, r, 1.0), tf_bits_double(t));
   y = x > 1025.0 ? __builtin_inf() : y;
   return x < -1076.0 ? 0.0 : y;
 }

@@ -35,10 +35,11 @@ static inline float tf_of_rank_nan_last_float(uint32_t rank) {
   return tf_from_bits_float(bits & sign ? ~bits ^ sign : bits);
 }
 
-// p * 2^n with biased = n + 254: in two steps, so that subnormal results are rounded once.
-static inline float tf_scaled_float(float p, uint32_t biased) {
-  uint32_t half = biased >> 1;
-  return p * tf_from_bits_float((biased - half) << 23) * tf_from_bits_float(half << 23);
+// (1 + p) * 2^n likewise.
+static inline float tf_scaled_from_one_float(float p, uint32_t bits) {
+  uint32_t half = bits >> 1;
+  float scale = tf_from_bits_float((bits - half) << 23);
+  return __builtin_fmaf(p, scale, scale) * tf_from_bits_float(half << 23);
 }
 
 // e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
@@ -56,7 +57,7 @@ static inline float tf_exp_float(float x) {
   float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
   float n = t - 0x1.8001fcp+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
-  float y = tf_scaled_float(tf_exp_core_float(r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
+  float y = tf_scaled_from_one_float(tf_exp_core_float(r), tf_bits_float(t));
   y = x > 89.0f ? __builtin_inff() : y;
   return x < -104.5f ? 0.0f : y;
 }
