@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tinyfuse.dtypes import BOOL
 from tinyfuse.emit import vectors
+from tinyfuse.emit.blocks import BlockLoop, goes_by_blocks, streams
 from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.expression import Expressions
 from tinyfuse.emit.prelude import prelude_text, runtime_c
-from tinyfuse.emit.streaming import StreamedRow, in_blocks
 from tinyfuse.emit.vectors import VectorLoop
 from tinyfuse.loops.ir import (
     Alloc,
@@ -29,11 +29,11 @@ from tinyfuse.loops.ir import (
     Store,
     walk_statements,
 )
-from tinyfuse.loops.names import local_names, names_in, unused
+from tinyfuse.loops.names import local_names, names_in
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, Op, walk
-from tinyfuse.stage.index import Axis, affine, index_text
+from tinyfuse.stage.index import index_text
 from tinyfuse.stage.ir import Sort
 
 LONG_LOOP = (
@@ -231,7 +231,7 @@ class _KernelText:
         self.locals = local_names(kernel)
         self.expressions = Expressions(self.locals, used, fused, adds_up(kernel))
         self.parallel = kernel.parallel
-        self.blocks: dict[Store, str] = {}  # where elements to be streamed are put first
+        self.streams = False
 
     def function(self, others: Sequence[Kernel]) -> str:
         """Its text; others: kernels that call it with other arrays."""
@@ -240,7 +240,7 @@ class _KernelText:
         apart = "__attribute__((noinline)) " if self.several else ""
         head = f"static {apart}void {self.kernel.name}({', '.join(names)}) {{"
         body = self.block(self.kernel.body, "  ")
-        if self.blocks:
+        if self.streams:
             body.append(f"  {self.prelude_call('tf_stream_end')};")
         return "\n".join([*kernel_comment(self.kernel, others), head, *body, "}"])
 
@@ -306,8 +306,6 @@ class _KernelText:
         return row.buffer.name if position == "0" else f"{row.buffer.name} + {position}"
 
     def assignment(self, node: Store) -> str:
-        if node.streamed:
-            return f"{self.blocks[node]} = {self.value(node.value)}"
         offset = "" if node.offset is None else self.value(node.offset)
         target, value = self.expressions.element(node.buffer, node.position, offset), node.value
         if isinstance(value, Op) and value.name in _UPDATES and value.dtype != BOOL:
@@ -339,8 +337,12 @@ class _KernelText:
         first, last = f"{start}", f"{start + node.variable.extent}"
         if node is self.parallel:
             first, last = "begin", "end"
-        streams = any(isinstance(each, Store) and each.streamed for each in node.body)
-        lines = self.streaming(node, first, last) if streams else self.steps(node, first, last)
+        if goes_by_blocks(node):
+            self.streams = self.streams or streams(node)
+            taken = {*self.locals.values(), *names_in(self.kernel)}
+            lines = BlockLoop(node, self, taken).lines(first, last)
+        else:
+            lines = self.steps(node, first, last)
         return [indent + line for line in lines]
 
     def steps(self, node: For, first: str, last: str) -> list[str]:
@@ -358,20 +360,6 @@ class _KernelText:
         ):
             return [head, *body]
         return [head + " {", *body, "}"]
-
-    def streaming(self, node: For, begin: str, end: str) -> list[str]:
-        variable, taken = node.variable, {*self.locals.values(), *names_in(self.kernel)}
-        first, following = (unused(f"{variable.name}_{each}", taken) for each in ("first", "next"))
-        rows = []
-        for store in node.body:
-            if isinstance(store, Store) and store.streamed:
-                block = unused(f"{store.buffer.name}_block", taken)
-                self.blocks[store] = f"{block}[{variable.name} - {first}]"
-                start = affine(Axis(first, variable.extent, variable.start))
-                target = Row(store.buffer, store.position.substitute({variable: start}))
-                rows.append(StreamedRow(store.buffer, block, self.row(target)))
-        steps = self.steps(node, first, following)
-        return in_blocks(rows, steps, (begin, end, first, following), self.used, self.prelude_call)
 
     def choice(self, node: If, indent: str) -> list[str]:
         lines = [f"{indent}if ({self.value(node.test)}) {{", *self.block(node.then, indent + "  ")]
