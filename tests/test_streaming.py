@@ -260,9 +260,9 @@ def planned(program: Program, machine: Machine = REFERENCE) -> int:
     ("mib", "operands", "machine", "expected"),
     [
         (16, 2, REFERENCE, 1),
-        (15, 3, REFERENCE, 0),  # less than half of the cache
-        (16, 1, REFERENCE, 0),  # all of it fits
-        (17, 1, REFERENCE, 1),
+        (11, 3, REFERENCE, 0),  # less than half of what there is of the cache
+        (12, 1, REFERENCE, 0),  # all of it fits
+        (13, 1, REFERENCE, 1),
         (9, 1, REFERENCE_AVX2, 1),
         (17, 1, replace(REFERENCE, l3=300 * MIB), 1),
     ],
