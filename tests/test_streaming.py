@@ -218,7 +218,7 @@ def test_the_verifier_refuses_stores_that_are_no_rows(fault: str) -> None:
     assert isinstance(loop, For)
     (store,) = loop.body
     assert isinstance(store, Store)
-    axis = Axis(loop.variable.name, 1023)
+    axis = Axis(loop.variable.name, 255)
     short, single = (
         substitute_axes([store], {loop.variable: position})[0]
         for position in (affine(axis), Affine())

@@ -7,7 +7,7 @@ from tinyfuse.loops.rewrite import values_of
 from tinyfuse.stage.expr import Load, walk
 
 # Bytes of a row from which on streaming it pays: the lines at its ends are stored as others are.
-LEAST_ROW = 4096
+LEAST_ROW = 1024
 
 
 def can_stream(loop: For, store: Store) -> bool:
