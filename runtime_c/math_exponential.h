@@ -9,16 +9,30 @@
 // Technique for Extending the Available Precision, 1971. Special values come last: limits on x before
 // the arithmetic would cost half of the speed.
 
-// p * 2^n with biased = n + 254: in two steps, so that subnormal results are rounded once.
-static inline float tf_scaled_float(float p, uint32_t biased) {
-  uint32_t half = biased >> 1;
-  return p * tf_from_bits_float((biased - half) << 23) * tf_from_bits_float(half << 23);
+// p * 2^n, where the low nine bits are n + 254: in two steps, so that subnormal results are rounded once.
+static inline float tf_scaled_float(float p, uint32_t bits) {
+  uint32_t half = bits >> 1;
+  return p * tf_from_bits_float((bits - half) << 23) * tf_from_bits_float(half << 23);
 }
 
-// p * 2^n with biased = n + 2046.
-static inline double tf_scaled_double(double p, uint64_t biased) {
-  uint64_t half = biased >> 1;
-  return p * tf_from_bits_double((biased - half) << 52) * tf_from_bits_double(half << 52);
+// (1 + p) * 2^n likewise.
+static inline float tf_scaled_from_one_float(float p, uint32_t bits) {
+  uint32_t half = bits >> 1;
+  float scale = tf_from_bits_float((bits - half) << 23);
+  return __builtin_fmaf(p, scale, scale) * tf_from_bits_float(half << 23);
+}
+
+// p * 2^n, where the low twelve bits are n + 2046.
+static inline double tf_scaled_double(double p, uint64_t bits) {
+  uint64_t half = bits >> 1;
+  return p * tf_from_bits_double((bits - half) << 52) * tf_from_bits_double(half << 52);
+}
+
+// (1 + p) * 2^n likewise.
+static inline double tf_scaled_from_one_double(double p, uint64_t bits) {
+  uint64_t half = bits >> 1;
+  double scale = tf_from_bits_double((bits - half) << 52);
+  return __builtin_fma(p, scale, scale) * tf_from_bits_double(half << 52);
 }
 
 // e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
@@ -36,16 +50,13 @@ static inline float tf_exp_float(float x) {
   float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
   float n = t - 0x1.8001fcp+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
-  float y = tf_scaled_float(tf_exp_core_float(r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
+  float y = tf_scaled_from_one_float(tf_exp_core_float(r), tf_bits_float(t));
   y = x > 89.0f ? __builtin_inff() : y;
   return x < -104.5f ? 0.0f : y;
 }
 
-// e^x. The polynomial is off by 2^-63.
-static inline double tf_exp_double(double x) {
-  double t = __builtin_fma(x, 0x1.71547652b82fep+0, 0x1.80000000007fep+52); // n + 2046 in its low bits
-  double n = t - 0x1.80000000007fep+52;
-  double r = __builtin_fma(n, -0x1.cf79abc9e3b3ap-40, __builtin_fma(n, -0x1.62e42fefap-1, x));
+// e^r - 1 for |r| <= log(2) / 2, off by 2^-63.
+static inline double tf_exp_core_double(double r) {
   double q = 0x1.2017e3f402e46p-29;
   q = __builtin_fma(q, r, 0x1.af738d7b9a8f6p-26);
   q = __builtin_fma(q, r, 0x1.27e46a8325508p-22);
@@ -57,8 +68,36 @@ static inline double tf_exp_double(double x) {
   q = __builtin_fma(q, r, 0x1.555555555556bp-5);
   q = __builtin_fma(q, r, 0x1.555555555555dp-3);
   q = __builtin_fma(q, r, 0.5);
-  double y = tf_scaled_double(__builtin_fma(r * r, q, r) + 1.0, tf_bits_double(t) - 0x4338000000000000u);
+  return __builtin_fma(r * r, q, r);
+}
+
+// e^x.
+static inline double tf_exp_double(double x) {
+  double t = __builtin_fma(x, 0x1.71547652b82fep+0, 0x1.80000000007fep+52); // n + 2046 in its low bits
+  double n = t - 0x1.80000000007fep+52;
+  double r = __builtin_fma(n, -0x1.cf79abc9e3b3ap-40, __builtin_fma(n, -0x1.62e42fefap-1, x));
+  double y = tf_scaled_from_one_double(tf_exp_core_double(r), tf_bits_double(t));
   y = x > 710.0 ? __builtin_inf() : y;
+  return x < -746.0 ? 0.0 : y;
+}
+
+// e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal.
+static inline float tf_exp_nonpositive_float(float x) {
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.80017ep+23f); // n + 127 + 64 in its low bits
+  float n = t - 0x1.80017ep+23f;
+  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+  float scale = tf_from_bits_float(tf_bits_float(t) << 23);
+  float y = __builtin_fmaf(tf_exp_core_float(r), scale, scale) * 0x1p-64f;
+  return x < -104.5f ? 0.0f : y;
+}
+
+// e^x for x <= 0, or NaN: likewise, with 2^(n + 512).
+static inline double tf_exp_nonpositive_double(double x) {
+  double t = __builtin_fma(x, 0x1.71547652b82fep+0, 0x1.80000000005ffp+52); // n + 1023 + 512 in its low bits
+  double n = t - 0x1.80000000005ffp+52;
+  double r = __builtin_fma(n, -0x1.cf79abc9e3b3ap-40, __builtin_fma(n, -0x1.62e42fefap-1, x));
+  double scale = tf_from_bits_double(tf_bits_double(t) << 52);
+  double y = __builtin_fma(tf_exp_core_double(r), scale, scale) * 0x1p-512;
   return x < -746.0 ? 0.0 : y;
 }
 
@@ -73,7 +112,7 @@ static inline float tf_exp2_float(float x) {
   q = __builtin_fmaf(q, r, 0x1.c6b066p-5f);
   q = __builtin_fmaf(q, r, 0x1.ebfbep-3f);
   q = __builtin_fmaf(q, r, 0x1.62e43p-1f);
-  float y = tf_scaled_float(__builtin_fmaf(q, r, 1.0f), tf_bits_float(t) - 0x4b400000u);
+  float y = tf_scaled_float(__builtin_fmaf(q, r, 1.0f), tf_bits_float(t));
   y = x > 129.0f ? __builtin_inff() : y;
   return x < -151.0f ? 0.0f : y;
 }
@@ -94,7 +133,7 @@ static inline double tf_exp2_double(double x) {
   q = __builtin_fma(q, r, 0x1.c6b08d704a1ccp-5);
   q = __builtin_fma(q, r, 0x1.ebfbdff82c58ep-3);
   q = __builtin_fma(q, r, 0x1.62e42fefa39efp-1);
-  double y = tf_scaled_double(__builtin_fma(q, r, 1.0), tf_bits_double(t) - 0x4338000000000000u);
+  double y = tf_scaled_double(__builtin_fma(q, r, 1.0), tf_bits_double(t));
   y = x > 1025.0 ? __builtin_inf() : y;
   return x < -1076.0 ? 0.0 : y;
 }

@@ -53,7 +53,7 @@ static inline float tf_pow_float(float x, float y) {
   float q = __builtin_fmaf(0x1.4ba6acp-13f, r, 0x1.5fb964p-10f); // minimax, off by 2^-27.3
   q = __builtin_fmaf(q, square, __builtin_fmaf(0x1.3b21bcp-7f, r, 0x1.c6ada6p-5f));
   q = __builtin_fmaf(q, square, __builtin_fmaf(0x1.ebfbe6p-3f, r, 0x1.62e432p-1f));
-  float power = tf_scaled_float(__builtin_fmaf(q, r, 1.0f), tf_bits_float(t) - 0x4b400000u);
+  float power = tf_scaled_float(__builtin_fmaf(q, r, 1.0f), tf_bits_float(t));
   power = w > 129.0f ? __builtin_inff() : power;
   power = w < -151.0f ? 0.0f : power;
   return tf_pow_of_float(x, y, power);
@@ -122,7 +122,7 @@ static inline double tf_exp_of_sum_double(double x, double low) {
   double rest = __builtin_fma(square, q, __builtin_fma(r, r_low, r_low));
   double first = 1.0 + r;
   double p = first + (((1.0 - first) + r) + rest);
-  double y = tf_scaled_double(p, tf_bits_double(t) - 0x4338000000000000u);
+  double y = tf_scaled_double(p, tf_bits_double(t));
   y = x > 710.0 ? __builtin_inf() : y;
   return x < -746.0 ? 0.0 : y;
 }

@@ -179,7 +179,7 @@ static inline double tf_exp_times_double(double x, double low, double factor, do
   double close = __builtin_fma(n, -0x1.62e42fefap-1, x);
   double power = tf_exp_of_sum_double(close, __builtin_fma(n, -0x1.cf79abc9e3b3ap-40, low));
   double y = __builtin_fma(power, factor, power * factor_low);
-  return tf_scaled_double(y, tf_bits_double(t) - 0x4338000000000000u);
+  return tf_scaled_double(y, tf_bits_double(t));
 }
 
 // The error function. From 0.9 on it is 1 - e^w with a polynomial w of |x|.

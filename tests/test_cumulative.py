@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -264,7 +265,7 @@ def scan(shape: tuple[int, ...], axis: int) -> Stages:
 @pytest.mark.parametrize(
     ("shape", "axis", "loops"),
     [
-        ((300, 200), 1, "i < 300 parallel, j < 200"),
+        ((300, 200), 1, "i by 4 < 300 parallel, j < 200, i < 300 unroll"),
         ((300, 200), 0, "j by 64 < 200 parallel, i < 300, j < 200 vector"),
         ((20, 300, 9), 1, "i < 20 parallel, j < 300, k < 9 vector"),
         ((300, 20, 9), 0, "j < 20 parallel, i < 300, k < 9 vector"),
@@ -373,3 +374,25 @@ def test_every_level_computes_the_same(dtype: str) -> None:
     Ladder(loops_of=lambda case: case.arrays[0].size < 100, jit_of=lambda case: True).climb(
         cases
     ).check()
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "axis", "expected"),
+    [
+        ((8, 32), np.float32, 1, True),
+        ((3, 11, 40), np.float64, 2, True),
+        ((7, 40), np.float32, 1, False),  # too few rows
+        ((8, 31), np.float32, 1, False),  # too short ones
+        ((8, 40), np.float32, 0, False),  # whole rows are added
+        ((8, 40), np.int32, 1, False),  # which may be added in any order
+        ((40,), np.float32, 0, False),
+    ],
+)
+def test_rows_go_side_by_side(
+    shape: tuple[int, ...], dtype: type, axis: int, expected: bool
+) -> None:
+    x = (np.random.default_rng(0).standard_normal(shape) * 9).astype(dtype)
+    for function in (np.cumsum, np.cumprod):
+        jitted = tinyfuse.jit(functools.partial(function, axis=axis, dtype=dtype))
+        assert ("by 4" in jitted.lower(x).as_text("schedule")) == expected
+        np.testing.assert_array_equal(jitted(x), function(x, axis=axis, dtype=dtype))

@@ -485,3 +485,29 @@ def test_values_stay(graph: Graph, seed: int) -> None:
             assert old.tobytes() == new.tobytes()
     again = simplify(simple)
     assert graph_text(again) == graph_text(simple)
+
+
+@pytest.mark.parametrize(
+    ("axes", "shape", "expected"),
+    [
+        ((1,), (4, 1), "exp_nonpositive"),
+        ((0,), (4,), "exp_nonpositive"),
+        ((0,), (1, 4), "exp_nonpositive"),
+        ((0, 1), (), "exp_nonpositive"),
+        ((1,), (4,), "exp"),  # those of other rows
+        ((0,), (4, 1), "exp"),
+    ],
+)
+def test_the_exponential_of_what_is_not_above_0(
+    axes: tuple[int, ...], shape: tuple[int, ...], expected: str
+) -> None:
+    def of(largest: Callable[[GraphBuilder, Var], Var]) -> str:
+        build = GraphBuilder()
+        x = build.input("x", 4, 4)
+        whole = build.broadcast(build.reshape(largest(build, x), *shape), 4, 4)
+        graph = simplify(build.graph(build.op("exp", build.op("subtract", x, whole))))
+        return str(graph.eqns[-1].params["op"])
+
+    assert of(lambda build, x: build.reduce("max", x, *axes)) == expected
+    assert of(lambda build, x: build.reduce("min", x, *axes)) == "exp"
+    assert of(lambda build, x: build.reduce("max", build.op("negative", x), *axes)) == "exp"

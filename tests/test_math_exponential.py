@@ -191,3 +191,16 @@ def test_the_remainder_of_the_largest_by_the_smallest() -> None:
         out = np.empty_like(a)
         load(loops_library((loop,)), loop.symbol)([np.array([1]), a, b, out], threads=1)
         assert out[0] == math.fmod(float(limits.max), eleven) > 0
+
+
+@by_dtype
+def test_the_exponential_of_what_is_not_above_0_has_the_bits_of_any(dtype: np.dtype) -> None:
+    """Also where results are subnormal, or 0."""
+    between = np.append(np.linspace(-800, 0, 100_000), [-0.0, 0.0, NAN]).astype(dtype)
+    x = np.append(-abs(samples("exp", dtype, 100_000)), between)
+    names = ("exp", "exp_nonpositive")
+    loops = tuple([Loop(name, (dtype,), dtype) for name in names])
+    path, found = loops_library(loops), [np.empty_like(x) for _ in names]
+    for loop, out in zip(loops, found, strict=True):
+        load(path, loop.symbol)([np.array([x.size]), x, out], threads=1)
+    np.testing.assert_array_equal(*found)

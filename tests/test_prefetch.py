@@ -77,6 +77,10 @@ def softmax(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
+def normalised(x):
+    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True)) * 2
+
+
 def planned(function: Any, *arrays: np.ndarray) -> str:
     traced = tinyfuse.jit(function).trace(*arrays)
     return Lowered(traced, traced.options, REFERENCE).as_text("schedule")
@@ -85,6 +89,8 @@ def planned(function: Any, *arrays: np.ndarray) -> str:
 def test_rows_of_large_arrays_are_asked_for_while_the_kernel_computes() -> None:
     large, small = np.ones((1024, 1024), np.float32), np.ones((256, 1024), np.float32)
     assert "prefetch(x, j by 64, out, i, 1)" in planned(softmax, large)
+    assert "  out: root; prefetch(x, j by 256, out, i, 1);" in planned(normalised, large)
+    assert "prefetch" not in planned(normalised, large[:, :1000].copy())  # ends within a line
     assert "prefetch" not in planned(softmax, small)  # it stays in the cache
     assert "prefetch" not in planned(lambda x: x - x.mean(-1, keepdims=True), large)
     assert "prefetch" not in planned(np.exp, large)  # processors do that by themselves

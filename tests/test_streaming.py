@@ -260,7 +260,7 @@ def test_the_verifier_refuses_stores_that_are_no_rows(fault: str) -> None:
     assert isinstance(loop, For)
     (store,) = loop.body
     assert isinstance(store, Store)
-    axis = Axis(loop.variable.name, 1023)
+    axis = Axis(loop.variable.name, 255)
     short, single = (
         substitute_axes([store], {loop.variable: position})[0]
         for position in (affine(axis), Affine())
@@ -302,9 +302,9 @@ def planned(program: Program, machine: Machine = REFERENCE) -> int:
     ("mib", "operands", "machine", "expected"),
     [
         (16, 2, REFERENCE, 1),
-        (15, 3, REFERENCE, 0),  # less than half of the cache
-        (16, 1, REFERENCE, 1),  # which fills the cache
-        (17, 1, REFERENCE, 1),
+        (11, 3, REFERENCE, 0),  # less than half of what there is of the cache
+        (12, 1, REFERENCE, 1),  # which fills it
+        (13, 1, REFERENCE, 1),
         (9, 1, REFERENCE_AVX2, 1),
         (17, 1, replace(REFERENCE, l3=300 * MIB), 1),
     ],

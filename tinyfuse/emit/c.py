@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tinyfuse.dtypes import BOOL
 from tinyfuse.emit import vectors
+from tinyfuse.emit.blocks import BlockLoop, fits_a_block, goes_by_blocks, streams
 from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.expression import Expressions, InLoop
 from tinyfuse.emit.places import Places
 from tinyfuse.emit.prelude import prelude_text, runtime_c
-from tinyfuse.emit.streaming import BLOCK, StreamedRow, in_blocks, in_one_block
+from tinyfuse.emit.streaming import StreamedRow, in_one_block
 from tinyfuse.emit.vectors import VectorLoop
 from tinyfuse.loops.ir import (
     Alloc,
@@ -37,7 +38,7 @@ from tinyfuse.loops.names import local_names, names_in, unused
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, Op, walk
-from tinyfuse.stage.index import Axis, affine, index_text
+from tinyfuse.stage.index import affine, index_text
 from tinyfuse.stage.ir import Sort
 
 LONG_LOOP = (
@@ -237,6 +238,7 @@ class _KernelText:
         self.parallel = kernel.parallel
         self.blocks: dict[Store, str] = {}  # where elements to be streamed are put first
         self.row_blocks: list[str] = []  # of whole rows: they stay declared to the end of a loop
+        self.streams = False
 
     def function(self, others: Sequence[Kernel]) -> str:
         """Its text; others: kernels that call it with other arrays."""
@@ -245,7 +247,7 @@ class _KernelText:
         apart = "__attribute__((noinline)) " if self.several else ""
         head = f"static {apart}void {self.kernel.name}({', '.join(names)}) {{"
         body = self.block(self.kernel.body, "  ")
-        if self.blocks:
+        if self.streams:
             body.append(f"  {self.prelude_call('tf_stream_end')};")
         return "\n".join([*kernel_comment(self.kernel, others), head, *body, "}"])
 
@@ -351,8 +353,14 @@ class _KernelText:
         first, last = f"{start}", f"{start + node.variable.extent}"
         if node is self.parallel:
             first, last = "begin", "end"
-        streams = any(isinstance(each, Store) and each.streamed for each in node.body)
-        lines = self.streaming(node, first, last) if streams else self.steps(node, first, last)
+        self.streams = self.streams or streams(node)
+        if streams(node) and node is not self.parallel and fits_a_block(node):
+            lines = self.short_row(node)
+        elif goes_by_blocks(node):
+            taken = {*self.locals.values(), *names_in(self.kernel)}
+            lines = BlockLoop(node, self, taken).lines(first, last)
+        else:
+            lines = self.steps(node, first, last)
         return [indent + line for line in lines]
 
     def steps(self, node: For, first: str, last: str) -> list[str]:
@@ -373,30 +381,22 @@ class _KernelText:
             return [head, *body]
         return [head + " {", *body, "}"]
 
-    def streaming(self, node: For, begin: str, end: str) -> list[str]:
+    def short_row(self, node: For) -> list[str]:
+        """A loop whose streamed stores fit one block each."""
         variable = node.variable
         taken = {*self.locals.values(), *names_in(self.kernel), *self.row_blocks}
-        stores = [each for each in node.body if isinstance(each, Store) and each.streamed]
-        largest = variable.extent * max(store.buffer.dtype.itemsize for store in stores)
-        short = largest <= BLOCK and node is not self.parallel
-        first, following = begin, end
-        if not short:
-            first = unused(f"{variable.name}_first", taken)
-            following = unused(f"{variable.name}_next", taken)
         rows = []
-        for store in stores:
-            block = unused(f"{store.buffer.name}_block", taken)
-            place = variable.name if first == "0" else f"{variable.name} - {first}"
-            self.blocks[store] = f"{block}[{place}]"
-            axis = Axis(first, variable.extent, variable.start)
-            start = affine(variable.start) if short else affine(axis)
-            target = Row(store.buffer, store.position.substitute({variable: start}))
-            rows.append(StreamedRow(store.buffer, block, self.row(target)))
-        steps = self.steps(node, first, following)
-        if short:
-            self.row_blocks += [row.block for row in rows]
-            return in_one_block(rows, steps, variable.extent, self.used, self.prelude_call)
-        return in_blocks(rows, steps, (begin, end, first, following), self.used, self.prelude_call)
+        for store in node.body:
+            if isinstance(store, Store) and store.streamed:
+                block = unused(f"{store.buffer.name}_block", taken)
+                start = f" - {variable.start}" if variable.start else ""
+                self.blocks[store] = f"{block}[{variable.name}{start}]"
+                first = store.position.substitute({variable: affine(variable.start)})
+                rows.append(StreamedRow(store.buffer, block, self.row(Row(store.buffer, first))))
+        last = variable.start + variable.extent
+        steps = self.steps(node, str(variable.start), str(last))
+        self.row_blocks += [row.block for row in rows]
+        return in_one_block(rows, steps, variable.extent, self.used, self.prelude_call)
 
     def choice(self, node: If, indent: str) -> list[str]:
         lines = [f"{indent}if ({self.value(node.test)}) {{", *self.block(node.then, indent + "  ")]

@@ -289,6 +289,7 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     ],
     "halving_rows.h": [_for_real(real) for real in _FORMATS],
     "vectors.h": [_for_vector(real, lanes) for real, lanes in _VECTORS],
+    "dividing_rows.h": [_unchanged],
     "math_division.h": [_unchanged],
     "scalar_division.h": [_for_real(real) for real in _FORMATS],
     "scalar_convert.h": [_for_real(real) for real in _FORMATS],

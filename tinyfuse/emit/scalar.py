@@ -43,7 +43,7 @@ from tinyfuse.emit.forms import (
     truths,
     zero,
 )
-from tinyfuse.graph.scalar_ops import CONSTANT_POWERS
+from tinyfuse.graph.scalar_ops import CONSTANT_POWERS, EXP_NONPOSITIVE
 
 
 def op_text(
@@ -111,7 +111,7 @@ _MATHEMATICS = {
     **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot")},
     **{name: name for name in ("logaddexp", "logaddexp2", "erf", "erfc", "expit", "gamma")},
     **_C_NAMES,
-    **{name: name for name in CONSTANT_POWERS},
+    **{name: name for name in (EXP_NONPOSITIVE, *CONSTANT_POWERS)},
 }
 
 _FORMS: dict[str, Row] = {

@@ -88,6 +88,15 @@ def _special_row(name: str, cost: int) -> ScalarOp:
     return ScalarOp(name, lambda x: special_function(name, x), 1, cost, False, "exp", loops=loops)
 
 
+# e^x where x is known not to be above 0: the bits of exp.
+EXP_NONPOSITIVE = "exp_nonpositive"
+
+
+def _exp_nonpositive_row() -> ScalarOp:
+    loops: Loops = {(dtype,): dtype for dtype in FLOATING}
+    return ScalarOp(EXP_NONPOSITIVE, lambda x: np.exp(x), 1, 12, False, "exp", loops=loops)
+
+
 _SPECIAL_COSTS = {"erf": 36, "expit": 45, "erfc": 106, "gamma": 220, "gammaln": 300}
 
 # Costs are those of float32, on the machine that the default constants of `Machine` were measured
@@ -120,6 +129,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         *_rows("arcsinh arccosh arctanh", cost=70, exact=False, like="log"),
         *_rows("power float_power", cost=130, exact=False, like="power"),
         *_rows("logaddexp logaddexp2", cost=200, exact=False, like="exp"),
+        _exp_nonpositive_row(),
         *itertools.starmap(_special_row, _SPECIAL_COSTS.items()),
         *[_constant_power_row(name, *row) for name, row in CONSTANT_POWERS.items()],
         ScalarOp("modf_fraction", lambda x: np.modf(x)[0], 1, 2, ufunc=np.modf, output=0),

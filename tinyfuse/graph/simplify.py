@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from tinyfuse.graph import primitives as p
+from tinyfuse.graph.differences import is_less_its_largest
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
+from tinyfuse.graph.scalar_ops import EXP_NONPOSITIVE
 from tinyfuse.records import dataclass, field
 
 
@@ -29,6 +31,7 @@ def simplify(graph: Graph) -> Graph:
       places that depend on data.
     - What is cumulative or sorted along an axis of one element, or sorted already, is the array.
     - Contractions take transposed operands as they were before.
+    - The exponential of an array less its largest elements is one of what is not above 0.
     - Equal equations of equal operands are one; `Literal`s are equal by dtype and bytes.
     - Equations that no output needs are gone.
 
@@ -164,6 +167,8 @@ def _elementwise(state: _State, eqn: Eqn) -> Result:
         for atom, scalar in zip(eqn.inputs, scalars, strict=True)
         if scalar is None and isinstance(atom, Var)
     ]
+    if eqn.params["op"] == "exp" and is_less_its_largest(eqn.inputs[0], state.producer):
+        return _changed(eqn, params={"op": EXP_NONPOSITIVE})
     if not arrays or not any(scalars):
         return eqn
     pairs = zip(scalars, eqn.inputs, strict=True)

@@ -19,7 +19,7 @@ from tinyfuse.loops.ir import (
     Transpose,
     walk_statements,
 )
-from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, substitute, walk
+from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, rewrite, substitute, walk
 from tinyfuse.stage.index import Affine, Axis
 
 
@@ -61,6 +61,24 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
 
 def _moved(rows: Rows, values: Mapping[Axis, Affine]) -> Rows:
     return Rows(rows.buffer, rows.position.substitute(values), rows.step)
+
+
+def with_values(
+    statements: Sequence[Statement], known: Mapping[Expr, Expr]
+) -> tuple[Statement, ...]:
+    """A copy of scalars and stores with some expressions replaced by others."""
+    return tuple([_with_values(statement, known) for statement in statements])
+
+
+def _with_values(node: Statement, known: Mapping[Expr, Expr]) -> Statement:
+    def new(value: Expr) -> Expr:
+        return rewrite(value, lambda leaf: leaf, known=known)
+
+    if isinstance(node, Let):
+        return Let(node.local, new(node.value))
+    assert isinstance(node, Store)
+    offset = None if node.offset is None else new(node.offset)
+    return Store(node.buffer, node.position, new(node.value), offset, node.streamed)
 
 
 def with_inside(

@@ -15,6 +15,7 @@ from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
 from tinyfuse.schedule.prefetching import prefetch_rows
 from tinyfuse.schedule.register_tiles import tile_reductions
 from tinyfuse.schedule.row_blocks import block_rows
+from tinyfuse.schedule.scans import scan_side_by_side
 from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.schedule.side_by_side import sum_side_by_side
@@ -68,7 +69,7 @@ def default_schedule(
         schedule, found = tile_reductions(schedule, found, machine, stored)
         schedule, found = sum_side_by_side(schedule, found, machine, stored)
         schedule, found = copy_transposed(schedule, found, machine, stored)
-        schedule = prefetch_rows(schedule, machine)
+        schedule = prefetch_rows(scan_side_by_side(schedule), machine)
     return stream_large_results(schedule, machine), found
 
 

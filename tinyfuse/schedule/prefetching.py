@@ -22,6 +22,10 @@ from tinyfuse.stage.ir import Stage
 LEAST_ROW = 1 << 10
 # Elements in whose time the lines of as many are asked for.
 STEP = 64
+# Bytes of a result in whose time those of a row that it is made of are asked for: as many as are
+# computed before they are stored, where they are streamed.
+BLOCK = 1 << 10
+LINE = 64
 # What computing an element takes, in additions, so that memory would be idle meanwhile: a logarithm
 # or an exponential, at least.
 LEAST_COST = 12
@@ -35,8 +39,9 @@ def prefetch_rows(schedule: Schedule, machine: Machine) -> Schedule:
     for root in places.kernels if large else ():
         for source in _read(schedule, root, large):
             readers = [s for s in places.inside(Site(root, None)) if _reads(schedule, s, source)]
-            if len(readers) + _reads(schedule, root, source) > 1:
-                schedule = _prefetched(schedule, root, source, readers)
+            last = [root] if _reads(schedule, root, source) and _is_whole_lines(root) else []
+            if len(readers) + len(last) > 1:
+                schedule = _prefetched(schedule, root, source, [*readers, *last])
     return schedule
 
 
@@ -81,9 +86,15 @@ def _prefetched(schedule: Schedule, root: Stage, source: Stage, readers: list[St
         assert rows is not None
         if _computes_long(schedule, reader) and not schedule[reader].prefetch:
             axis = reader.axes[-1]
-            split = schedule.split(reader, axis, STEP)
-            return split.prefetch(reader, source, Loop(axis, STEP), (root, rows))
+            step = BLOCK // reader.dtype.itemsize if reader is root else STEP
+            split = schedule.split(reader, axis, step)
+            return split.prefetch(reader, source, Loop(axis, step), (root, rows))
     return schedule
+
+
+def _is_whole_lines(root: Stage) -> bool:
+    """Whether rows of a result end where lines of memory do, so that blocks of it do too."""
+    return bool(root.axes) and root.axes[-1].extent * root.dtype.itemsize % LINE == 0
 
 
 def _rows(schedule: Schedule, root: Stage, source: Stage) -> Loop | None:

@@ -15,7 +15,7 @@ from tinyfuse.schedule.streamable import obstacle
 from tinyfuse.stage.ir import Stage
 
 # What one program may count on of a last-level cache: dozens of cores share those that are larger.
-SHARE_OF_CACHE = 32 * MIB
+SHARE_OF_CACHE = 24 * MIB
 
 
 def stream_large_results(schedule: Schedule, machine: Machine) -> Schedule:

@@ -35,12 +35,6 @@ static inline float tf_of_rank_nan_last_float(uint32_t rank) {
   return tf_from_bits_float(bits & sign ? ~bits ^ sign : bits);
 }
 
-// p * 2^n with biased = n + 254: in two steps, so that subnormal results are rounded once.
-static inline float tf_scaled_float(float p, uint32_t biased) {
-  uint32_t half = biased >> 1;
-  return p * tf_from_bits_float((biased - half) << 23) * tf_from_bits_float(half << 23);
-}
-
 // e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
 static inline float tf_exp_core_float(float r) {
   float q = 0x1.6a5166p-10f;
@@ -51,13 +45,13 @@ static inline float tf_exp_core_float(float r) {
   return __builtin_fmaf(r * r, q, r);
 }
 
-// e^x.
-static inline float tf_exp_float(float x) {
-  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
-  float n = t - 0x1.8001fcp+23f;
+// e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal.
+static inline float tf_exp_nonpositive_float(float x) {
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.80017ep+23f); // n + 127 + 64 in its low bits
+  float n = t - 0x1.80017ep+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
-  float y = tf_scaled_float(tf_exp_core_float(r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
-  y = x > 89.0f ? __builtin_inff() : y;
+  float scale = tf_from_bits_float(tf_bits_float(t) << 23);
+  float y = __builtin_fmaf(tf_exp_core_float(r), scale, scale) * 0x1p-64f;
   return x < -104.5f ? 0.0f : y;
 }
 
@@ -89,7 +83,7 @@ static void attention_out(const float *restrict query, const float *restrict key
       max_rank = tf_maximum_uint32(max_rank, tf_rank_nan_last_float(scores[k]));
     const float max = tf_of_rank_nan_last_float(max_rank);
     for (long j = 0; j < 10; j++)
-      weights[j] = tf_exp_float(scores[j] - max);
+      weights[j] = tf_exp_nonpositive_float(scores[j] - max);
     sum = 0.0f;
     for (long k = 0; k < 10; k++)
       sum += weights[k];

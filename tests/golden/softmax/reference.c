@@ -55,10 +55,23 @@ static inline void tf_halve_64_float(float *lanes) {
   tf_halve_32_float(lanes);
 }
 
-// p * 2^n with biased = n + 254: in two steps, so that subnormal results are rounded once.
-static inline float tf_scaled_float(float p, uint32_t biased) {
-  uint32_t half = biased >> 1;
-  return p * tf_from_bits_float((biased - half) << 23) * tf_from_bits_float(half << 23);
+// to[k] = from[k] / divisor. A product with the inverse, corrected by what it leaves, is the quotient
+// rounded once (P. W. Markstein, Computation of Elementary Functions on the IBM RISC System/6000
+// Processor, 1990), as long as nothing on the way is too large or too small for its exponent. So the
+// sizes are looked at as well: zeros are divided so, what is below 2^-100 or above 2^100 is not.
+static inline void tf_divide_row_float(float *restrict to, const float *restrict from, long extent, float divisor) {
+  const float inverse = 1.0f / divisor, negative = -inverse;
+  uint32_t least = 0xffffffffu, largest = 0;
+  for (long k = 0; k < extent; k++) {
+    const uint32_t size = tf_bits_float(from[k]) & 0x7fffffffu;
+    least = size - 1 < least ? size - 1 : least;
+    largest = size > largest ? size : largest;
+    const float quotient = from[k] * inverse;
+    to[k] = __builtin_fmaf(__builtin_fmaf(divisor, quotient, -from[k]), negative, quotient);
+  }
+  if (!(divisor > 0x1p-24f && divisor < 0x1p+24f && least >= 0x0d7fffffu && largest <= 0x71800000u))
+    for (long k = 0; k < extent; k++)
+      to[k] = from[k] / divisor;
 }
 
 // e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
@@ -71,13 +84,13 @@ static inline float tf_exp_core_float(float r) {
   return __builtin_fmaf(r * r, q, r);
 }
 
-// e^x.
-static inline float tf_exp_float(float x) {
-  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
-  float n = t - 0x1.8001fcp+23f;
+// e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal.
+static inline float tf_exp_nonpositive_float(float x) {
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.80017ep+23f); // n + 127 + 64 in its low bits
+  float n = t - 0x1.80017ep+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
-  float y = tf_scaled_float(tf_exp_core_float(r) + 1.0f, tf_bits_float(t) - 0x4b400000u);
-  y = x > 89.0f ? __builtin_inff() : y;
+  float scale = tf_from_bits_float(tf_bits_float(t) << 23);
+  float y = __builtin_fmaf(tf_exp_core_float(r), scale, scale) * 0x1p-64f;
   return x < -104.5f ? 0.0f : y;
 }
 
@@ -97,7 +110,7 @@ static void softmax_out(const float *restrict x, float *restrict out) {
       max_rank = tf_maximum_uint32(max_rank, tf_rank_nan_last_float(x[300 * i + k]));
     const float max = tf_of_rank_nan_last_float(max_rank);
     for (long j = 0; j < 300; j++)
-      e[j] = tf_exp_float(x[300 * i + j] - max);
+      e[j] = tf_exp_nonpositive_float(x[300 * i + j] - max);
     float sum_lanes[64];
     for (long l = 0; l < 64; l++)
       sum_lanes[l] = 0.0f;
@@ -108,8 +121,10 @@ static void softmax_out(const float *restrict x, float *restrict out) {
       sum_lanes[l] = l < 44 ? sum_lanes[l] + e[l + 256] : sum_lanes[l];
     tf_halve_64_float(sum_lanes);
     sum = sum_lanes[0];
-    for (long j = 0; j < 300; j++)
-      out[300 * i + j] = e[j] / sum;
+    for (long j_first = 0, j_next; j_first < 300; j_first = j_next) {
+      j_next = j_first < 44 ? j_first + 256 : 300;
+      tf_divide_row_float(out + 300 * i + j_first, e + j_first, j_next - j_first, sum);
+    }
   }
 }
 

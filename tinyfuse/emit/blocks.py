@@ -1,0 +1,160 @@
+"""The C of loops that go through a row block by block, each of them computed on the stack.
+
+For streamed stores, so that the compiler vectorizes the loop as it does others and need not be told
+of them; and for divisions of a whole row by one number, which a function of the prelude does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tinyfuse.dtypes import FLOAT32 as FLOAT
+from tinyfuse.emit.ctext import type_text
+from tinyfuse.loops.divisions import needed, shared_divisions
+from tinyfuse.loops.ir import Buffer, For, Let, Row, Scope, Statement, Store
+from tinyfuse.loops.names import unused
+from tinyfuse.loops.rewrite import with_values
+from tinyfuse.stage.expr import Const, Expr, Load, Op
+from tinyfuse.stage.index import Affine, Axis, affine
+
+# Bytes of a block: few, so that loads and stores go on at once. `streamed_stores.h` counts on it.
+BLOCK = 1024
+_NOTHING = Const(FLOAT.type(0))  # stands for what is not to be computed
+
+
+class KernelText(Protocol):
+    """What writes the function around the loop."""
+
+    used: dict[str, None]
+
+    def steps(self, node: For, first: str, last: str) -> list[str]: ...
+    def row(self, row: Row) -> str: ...
+    def value(self, node: Expr) -> str: ...
+    def prelude_call(self, function: str, *arguments: str) -> str: ...
+
+
+def goes_by_blocks(loop: For) -> bool:
+    return streams(loop) or bool(shared_divisions(loop))
+
+
+def streams(loop: For) -> bool:
+    return any(isinstance(statement, Store) and statement.streamed for statement in loop.body)
+
+
+def fits_a_block(loop: For) -> bool:
+    """Whether one block holds all that a loop streams of each row, and it divides no row."""
+    stores = [each for each in loop.body if isinstance(each, Store) and each.streamed]
+    largest = max([store.buffer.dtype.itemsize for store in stores], default=0)
+    return largest * loop.variable.extent <= BLOCK and not shared_divisions(loop)
+
+
+class BlockLoop:
+    """One such loop, in a kernel where the names in `taken` have a meaning."""
+
+    def __init__(self, loop: For, kernel: KernelText, taken: set[str]):
+        self.loop, self.kernel, self.taken = loop, kernel, taken
+        variable = loop.variable
+        first, self.following = [unused(f"{variable.name}_{s}", taken) for s in ("first", "next")]
+        self.first = Axis(first, variable.extent, variable.start)
+        self.place = affine(variable) - self.first  # of an element within its block
+        self.blocks: list[Buffer] = []
+        self.streamed: list[tuple[Row, Buffer]] = []
+
+    def lines(self, begin: str, end: str) -> list[str]:
+        """begin, end: of the whole row."""
+        first, following = self.first.name, self.following
+        body = tuple([self._unstreamed(statement) for statement in self.loop.body])
+        steps = self._divided(body)
+        declared = [f"{self._type(b)} {b.name}[{b.size}];" for b in self.blocks]
+        stored = [f"{self._stored(target, block)};" for target, block in self.streamed]
+        inside = [*declared, f"{following} = {self._following(end)};", *steps, *stored]
+        head = f"for (long {first} = {begin}, {following}; {first} < {end}; {first} = {following})"
+        return [f"{head} {{", *[f"  {line}" for line in inside], "}"]
+
+    def _type(self, block: Buffer) -> str:
+        return type_text(block.dtype, self.kernel.used)
+
+    def _following(self, end: str) -> str:
+        """Where the next block begins."""
+        largest = max([block.dtype.itemsize for block in self.blocks], default=FLOAT.itemsize)
+        if self.streamed:
+            target, left = self.kernel.row(self.streamed[0][0]), f"{end} - {self.first.name}"
+            length = self.kernel.prelude_call("tf_stream_length", target, left, str(largest))
+            return f"{self.first.name} + {length}"
+        length = str(BLOCK // largest)
+        last = str(int(end) - int(length)) if end.isdecimal() else f"{end} - {length}"
+        return f"{self.first.name} < {last} ? {self.first.name} + {length} : {end}"
+
+    def _block(self, name: str, dtype: np.dtype) -> Buffer:
+        size = BLOCK // dtype.itemsize
+        self.blocks.append(Buffer(unused(name, self.taken), dtype, size, Scope.STACK))
+        return self.blocks[-1]
+
+    def _row(self, buffer: Buffer, position: Affine) -> Row:
+        """What the block is of a row with an element at `position`."""
+        return Row(buffer, position.substitute({self.loop.variable: self.first}))
+
+    def _lies_in_row(self, position: Affine) -> bool:
+        return not (position - self.loop.variable).depends_on(self.loop.variable)
+
+    def _unstreamed(self, node: Statement) -> Statement:
+        """A streamed store as one into a block, which is streamed afterwards."""
+        if not isinstance(node, Store) or not node.streamed:
+            return node
+        block = self._block(f"{node.buffer.name}_block", node.buffer.dtype)
+        self.streamed.append((self._row(node.buffer, node.position), block))
+        return Store(block, self.place, node.value)
+
+    def _stored(self, target: Row, block: Buffer) -> str:
+        size, count = block.dtype.itemsize, f"{self.following} - {self.first.name}"
+        nbytes = f"{size} * ({count})" if size > 1 else count
+        return self.kernel.prelude_call("tf_stream", self.kernel.row(target), block.name, nbytes)
+
+    def _divided(self, body: tuple[Statement, ...]) -> list[str]:
+        """The lines of one block, the divisions by one number before the others."""
+        lines: list[str] = []
+        quotients: dict[Expr, Expr] = {}
+        for division in shared_divisions(self.loop):
+            dividends = self._dividends(division, body, lines)
+            target = self._only_target(needed(with_values(body, {division: _NOTHING})))
+            if target:
+                to, body = target, ()
+            else:
+                block = self._block("quotients", FLOAT)
+                quotients[division] = Load(block, (self.place,))
+                to = Row(block, Affine())
+            lines.append(f"{self._division(to, dividends, division.operands[1])};")
+        body = tuple(needed(with_values(body, quotients)))
+        return lines + self._steps(body) if body else lines
+
+    def _only_target(self, body: Sequence[Statement]) -> Row | None:
+        """Where the quotients go if that is all that a loop does, side by side."""
+        node = body[0] if len(body) == 1 else None
+        if not isinstance(node, Store) or node.value is not _NOTHING or node.offset is not None:
+            return None
+        row = self._lies_in_row(node.position)
+        return self._row(node.buffer, node.position) if row else None
+
+    def _division(self, to: Row, dividends: Row, divisor: Expr) -> str:
+        rows = [self.kernel.row(row) for row in (to, dividends)]
+        count = f"{self.following} - {self.first.name}"
+        return self.kernel.prelude_call(
+            "tf_divide_row_float", *rows, count, self.kernel.value(divisor)
+        )
+
+    def _dividends(self, division: Op, body: Sequence[Statement], lines: list[str]) -> Row:
+        """Where they lie; put there by `lines` if they have to be computed."""
+        node = division.operands[0]
+        if isinstance(node, Load) and not node.data and self._lies_in_row(node.indices[0]):
+            return self._row(node.source, node.indices[0])
+        block = self._block("dividends", FLOAT)
+        scalars = [statement for statement in body if isinstance(statement, Let)]
+        lines += self._steps(needed([*scalars, Store(block, self.place, node)]))
+        return Row(block, Affine())
+
+    def _steps(self, body: Sequence[Statement]) -> list[str]:
+        loop = For(self.loop.variable, self.loop.kind, tuple(body))
+        return self.kernel.steps(loop, self.first.name, self.following)

@@ -1,0 +1,90 @@
+"""Divisions by a number that a row of elements shares: a row at a time, they take less time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyfuse.dtypes import FLOAT32
+from tinyfuse.loops.invariants import Varying, varying_in
+from tinyfuse.loops.ir import For, Let, Statement, Store
+from tinyfuse.loops.rewrite import values_of
+from tinyfuse.stage.expr import Const, Expr, Load, Op, walk
+
+# Elements of a row from which on it pays: some are looked at and added up for each block.
+LEAST_ROW = 256
+
+
+def shared_divisions(loop: For) -> list[Op]:
+    """The divisions in each step of a loop over a row whose divisor is the same in all of them.
+
+    None depends on another. In a loop with any, no statement reads what it or another one stores.
+    """
+    varying = varying_in(loop)
+    if varying is None or loop.variable.extent < LEAST_ROW or not _is_row(loop.body):
+        return []
+    found: list[Op] = []
+    depending: set[Expr] = set()  # on those found
+    named: set[Expr] = set()  # within the loop
+    for statement in loop.body:
+        for value in values_of(statement):
+            always = _always(value)
+            for node in walk(value):
+                varying.look_at(node)
+                if node in depending or not depending.isdisjoint(node.parts):
+                    depending.add(node)
+                elif node in always and isinstance(node, Op) and _is_shared(node, varying, named):
+                    found.append(node)
+                    depending.add(node)
+        if isinstance(statement, Let):
+            named.add(statement.local)
+            varying.name(statement.local, statement.value)
+            if statement.value in depending:
+                depending.add(statement.local)
+    return found
+
+
+def needed(statements: Sequence[Statement]) -> list[Statement]:
+    """The statements without scalars that are named and not used after that."""
+    kept: list[Statement] = []
+    used: set[Expr] = set()
+    for statement in reversed(statements):
+        if not isinstance(statement, Let) or statement.local in used:
+            kept.append(statement)
+            used.update([node for value in values_of(statement) for node in walk(value)])
+    return kept[::-1]
+
+
+def _is_row(body: Sequence[Statement]) -> bool:
+    written = {statement.buffer for statement in body if isinstance(statement, Store)}
+    return all(isinstance(statement, (Let, Store)) for statement in body) and not any(
+        isinstance(node, Load) and node.source in written
+        for statement in body
+        for value in values_of(statement)
+        for node in walk(value)
+    )
+
+
+def _always(root: Expr) -> set[Expr]:
+    """The nodes that are evaluated whatever a select chooses."""
+    found: set[Expr] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node not in found:
+            found.add(node)
+            chooses = isinstance(node, Op) and node.name == "select"
+            pending += node.parts[:1] if chooses else node.parts
+    return found
+
+
+def _is_shared(node: Op, varying: Varying, named: set[Expr]) -> bool:
+    if node.name != "divide" or node.dtype != FLOAT32:
+        return False
+    dividend, divisor = node.operands
+    if divisor in varying.found or dividend not in varying.found:
+        return False
+    if not named.isdisjoint(walk(divisor)):
+        return False
+    return not isinstance(divisor, Const) or np.frexp(divisor.value)[0] != 0.5  # else it multiplies
