@@ -17,6 +17,7 @@ from tinyfuse.trace import joining as _joining
 from tinyfuse.trace import linear_algebra as _linear_algebra
 from tinyfuse.trace import lines as _lines
 from tinyfuse.trace import mask_reductions as _mask_reductions
+from tinyfuse.trace import multi_dot as _multi_dot
 from tinyfuse.trace import nan_reductions as _nan_reductions
 from tinyfuse.trace import new_arrays as _new_arrays
 from tinyfuse.trace import norms as _norms
@@ -67,6 +68,7 @@ _CHAPTERS = (
     _indexing,
     _joining,
     _linear_algebra,
+    _multi_dot,
     _lines,
     _mask_reductions,
     _nan_reductions,
