@@ -12,6 +12,7 @@ import tinyfuse
 from tests.graphs import PlainNumerics
 from tests.racing import interpret_racing
 from tinyfuse.compilation import Lowered
+from tinyfuse.errors import ScheduleError
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.loops.ir import Alloc, For, LoopKind, Scope, Store, walk_statements
 from tinyfuse.loops.verifier import verify_loops
@@ -19,7 +20,10 @@ from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE, REFERENCE_AVX2, Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule import pairs, register_tiles
+from tinyfuse.schedule.edits import root_plan
+from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
+from tinyfuse.schedule.reading import read_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.interpreter import interpret_stages
@@ -477,3 +481,57 @@ def test_the_c_of_tiles_gives_the_same_bits(function: Callable[..., Any]) -> Non
     lowered = tinyfuse.jit(function).lower(x, y)
     found, expected = lowered.compile()(x, y), lowered.unfused().compile()(x, y)
     assert difference(expected, found) is None
+
+
+def by_hand(memory: Any, height: int = 4, function: Callable[..., Any] = plain) -> Schedule:
+    """A schedule for all pairs, tiled as a user would, in some memory."""
+    stages = stages_of(function, ones(32, 20), ones(*(20, 64) if function is plain else (64, 20)))
+    schedule = Schedule(stages, plans_of(stages), "by hand")
+    *_, out = schedule.stages.stages
+    i, j = out.axes
+    schedule = schedule.tile(out, i, j, height, 32)
+    schedule = schedule.reorder(out, *out.reduce_axes, i, j).vectorize(out, j)
+    return schedule.unroll(out, i).cache_write(out, Loop(j, 32), memory)
+
+
+def plans_of(stages: Stages) -> dict[Any, Any]:
+    return {
+        stage: replace(root_plan(stage), inlined=stage not in stages.outputs)
+        for stage in stages.stages
+    }
+
+
+def test_registers_can_be_asked_for() -> None:
+    schedule = by_hand("registers")
+    assert "  out_local: compute_at(out, j by 32); registers; " in str(schedule)
+    verify_loops(lower(schedule, REFERENCE))
+    text = str(schedule)
+    stages, plans = read_schedule(text, schedule.program, "a text")
+    assert str(Schedule(stages, plans, "read")) == text
+
+
+@pytest.mark.parametrize(
+    ("memory", "options", "machine", "message"),
+    [
+        (
+            "registers",
+            {"height": 16},
+            REFERENCE,
+            "32 vectors are more than the 28 that 32 registers",
+        ),
+        ("registers", {}, REFERENCE_AVX2, "16 vectors are more than the 12 that 16 registers"),
+        (
+            "registers",
+            {"function": city_blocks},
+            REFERENCE,
+            "not all its elements are used vector by vector",
+        ),
+        ("tape", {}, REFERENCE, "cache_write(out, 'tape'): it is no kind of memory"),
+    ],
+)
+def test_registers_that_there_are_not(
+    memory: Any, options: Any, machine: Machine, message: str
+) -> None:
+    with pytest.raises(ScheduleError) as caught:
+        lower(by_hand(memory, **options), machine)
+    assert message in str(caught.value)

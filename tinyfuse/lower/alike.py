@@ -118,6 +118,7 @@ class _Numbering:
             self._place(plan.compute_at),
             self._place(plan.store_at),
             plan.streamed,
+            plan.registers,
             plan.ring and (self.axes[plan.ring[0]], plan.ring[1]),
             prefetch
             and (

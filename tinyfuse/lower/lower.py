@@ -34,7 +34,7 @@ from tinyfuse.lower.hoist import hoist
 from tinyfuse.lower.point import Point
 from tinyfuse.lower.reads import Reads, condition_before, reads_of
 from tinyfuse.lower.regions import Regions
-from tinyfuse.lower.registers import with_registers
+from tinyfuse.lower.registers import require_registers, with_registers
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.sharing import shares
 from tinyfuse.lower.storage import Names, Storage, parts_of
@@ -155,6 +155,9 @@ class _Lowering(TreeLowering):
         if streamed:
             body = stream(body, streamed)
         body = with_registers(body, self.machine)
+        for each in computed:
+            if self.schedule[each].registers:
+                require_registers(body, self.storage[each].buffer.name, self.machine)
         counts = count(with_transposes(body, self.machine))
         spent = counts.cost()
         return Kernel(

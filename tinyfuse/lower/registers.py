@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tinyfuse.dtypes import FLOATING
+from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import (
     Alloc,
     Buffer,
@@ -49,6 +50,29 @@ def with_registers(statements: Sequence[Statement], machine: Machine) -> tuple[S
         for buffer in refused:
             del found[buffer]
     return _renamed(_written_out(statements, found), found) if found else tuple(statements)
+
+
+def require_registers(statements: Sequence[Statement], name: str, machine: Machine) -> None:
+    """Raise ScheduleError where buffers of this name are not all in vector registers."""
+    allocated = [s.buffer for s in walk_statements(statements) if isinstance(s, Alloc)]
+    buffers = [buffer for buffer in allocated if buffer.name == name]
+    for buffer in buffers:
+        if buffer.scope is Scope.VECTORS:
+            continue
+        vectors = -(-buffer.nbytes // machine.vector_bytes)
+        if vectors > machine.vector_registers - OTHERS:
+            reason = (
+                f"{vectors} vectors are more than the {machine.vector_registers - OTHERS} that"
+                f" {machine.vector_registers} registers hold beside what they are computed from"
+            )
+        else:
+            reason = (
+                "not all its elements are used vector by vector, at places known beforehand, in"
+                " operations that vectors have"
+            )
+        raise ScheduleError(f"cache_write({name}, registers): {reason}")
+    if not buffers:
+        raise ScheduleError(f"cache_write({name}, registers): it is in the program's memory")
 
 
 def _fits(buffer: Buffer, machine: Machine) -> bool:

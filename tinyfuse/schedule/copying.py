@@ -89,8 +89,12 @@ def _moved_axes(load: Load, moving: set[Axis]) -> Iterator[Axis]:
 # --- what is computed -----------------------------------------------------------------------------
 
 
-def with_local(places: Places, stage: Stage, loop: Loop | None) -> tuple[Stages, Plans]:
+def with_local(
+    places: Places, stage: Stage, loop: Loop | None, registers: bool
+) -> tuple[Stages, Plans]:
     """A program where a reduction is computed in a stage of its own inside a loop, and its plans.
+
+    registers: as of a plan.
 
     Raises ScheduleError where the stage is no chain, or its reduction begins outside of the loop.
     """
@@ -108,7 +112,9 @@ def with_local(places: Places, stage: Stage, loop: Loop | None) -> tuple[Stages,
     copy = next(new for old, new in zip(places.plans, plans, strict=True) if old is stage)
     kept = [each for each in loops if each.axis not in stage.reduce_axes]
     plans[copy] = replace(plans[copy], loops=tuple(map(rolled, kept)), prefetch=None)
-    plans[local] = StagePlan((*outer, *inner.values()), compute_at=Site(copy, loop))
+    plans[local] = StagePlan(
+        (*outer, *inner.values()), compute_at=Site(copy, loop), registers=registers
+    )
     return stages, plans
 
 

@@ -82,7 +82,8 @@ class StagePlan:
     """loops: outermost first. compute_at: None for the root, a kernel of its own. store_at: where
     its memory is, around where it is computed; None for the same place. streamed: whether rows of
     it are stored past the caches. ring: an axis along which only so many positions are kept.
-    prefetch: what is asked for ahead of its use. layout: parts of the axes in the order in which
+    registers: whether its memory has to be vector registers. prefetch: what is asked for ahead of
+    its use. layout: parts of the axes in the order in which
     they lie in memory, the outermost first, as loops would go through them; None for the axes in
     their order."""
 
@@ -91,6 +92,7 @@ class StagePlan:
     compute_at: Site | None = None
     store_at: Site | Place | None = None
     streamed: bool = False
+    registers: bool = False
     ring: tuple[Axis, int] | None = None
     prefetch: Prefetch | None = None
     layout: tuple[Loop, ...] | None = None

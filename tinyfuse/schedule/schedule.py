@@ -314,20 +314,31 @@ class Schedule:
         make = partial(with_read_copied, self._places, stage, source, at, along, index)
         return self._changed(make, "cache_read", stage, f"{stage.name}, {source.name}")
 
-    def cache_write(self, stage: Stage, loop: Axis | Loop | None = None) -> Schedule:
+    def cache_write(
+        self,
+        stage: Stage,
+        loop: Axis | Loop | None = None,
+        memory: Literal["stack", "registers"] = "stack",
+    ) -> Schedule:
         """Compute in a local buffer what a step of a loop computes of a stage, then write it.
 
         What is computed is a stage of its own, `out_local` of `out`, inside that loop, with the
         loops inside it. The stage itself, a copy, keeps those over its own axes. A reduction
         accumulates there, so the loop has to be around all of it. Without a loop it is all computed
         before all of it is written.
+
+        memory: where the buffer is. On the stack it becomes vector registers where it can; with
+        "registers" it has to, or lowering for a machine raises ScheduleError: the loops over its
+        rows unrolled, the innermost one of vectors, no more of them than there are registers for.
         """
         stage = self.current(stage)
         self._plan(stage)
         at = None if loop is None else self.find(stage, loop)
-        return self._changed(
-            partial(with_local, self._places, stage, at), "cache_write", stage, stage.name
-        )
+        if memory not in ("stack", "registers"):
+            attempt = f"cache_write({stage.name}, {memory!r})"
+            raise refused(self, "cache_write", stage, f"{attempt}: it is no kind of memory")
+        make = partial(with_local, self._places, stage, at, memory == "registers")
+        return self._changed(make, "cache_write", stage, stage.name)
 
     def layout(self, stage: Stage, *order: Axis | Loop) -> Schedule:
         """Store a stage with its axes in another order in memory, the outermost first.

@@ -205,6 +205,11 @@ PROPERTIES = (
         lambda plan: () if plan.streamed else None,
         lambda program, stage, arguments: {"streamed": True},
     ),
+    Part(
+        "registers",
+        lambda plan: () if plan.registers else None,
+        lambda program, stage, arguments: {"registers": True},
+    ),
     Part("prefetch", _prefetched, _read_prefetch),
     Part("layout", _laid_out, _read_layout),
 )
