@@ -110,7 +110,7 @@ def test_random_schedules_of_random_programs() -> None:
             again = read(text, case.stages)
             assert (str(again), loop_nest_text(again)) == (text, loop_nest_text(schedule))
             texts.append(text)
-    words = [word for word in WORDS if word not in ("streamed", "fold")]
+    words = [word for word in WORDS if word not in ("streamed", "fold", "registers")]
     for said in (*words, " along ", " by ", "unroll", "parallel", "vector", "reduced", NO_LOOPS):
         assert sum(said in text for text in texts) > 5, said
 
