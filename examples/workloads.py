@@ -42,6 +42,18 @@ def matmul(x, y):
     return x @ y
 
 
+def dense(x, weight, bias):
+    """A layer of a network, with the GELU activation in its tanh form."""
+    y = x @ weight + bias
+    return 0.5 * y * (1 + np.tanh(0.7978845608 * (y + 0.044715 * y * y * y)))
+
+
+def attention(q, k, v):
+    scores = q @ k.swapaxes(-1, -2) * 0.125
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True) @ v
+
+
 def distances(x, y):
     return np.sum((x[:, None, :] - y[None, :, :]) ** 2, axis=-1)
 
@@ -74,6 +86,8 @@ WORKLOADS = (
     Workload(column_sums, ((2048, 1024),)),
     Workload(blur, ((1080, 1920),)),
     Workload(matmul, ((256, 256), (256, 256)), moved=False),
+    Workload(dense, ((256, 512), (512, 1024), (1024,)), moved=False),
+    Workload(attention, ((8, 256, 64),) * 3, moved=False),
     Workload(distances, ((512, 16), (512, 16)), moved=False),
 )
 
