@@ -297,7 +297,7 @@ def unrelated_rows(x, y):
 
 
 def test_where_nothing_is_gained_nothing_is_fused(monkeypatch: pytest.MonkeyPatch) -> None:
-    arrays = ones(300, 400), ones(300, 400)
+    arrays = ones(6, 20000), ones(6, 20000)  # few rows: running sums do not go side by side
     apart = lowered(unrelated_rows, *arrays)
     assert len(apart.kernels) == 2
     monkeypatch.setattr(Grouping, "_saves", lambda self, units: None)

@@ -94,7 +94,7 @@ EXP_NONPOSITIVE = "exp_nonpositive"
 
 def _exp_nonpositive_row() -> ScalarOp:
     loops: Loops = {(dtype,): dtype for dtype in FLOATING}
-    return ScalarOp(EXP_NONPOSITIVE, lambda x: np.exp(x), 1, 12, False, "exp", loops=loops)
+    return ScalarOp(EXP_NONPOSITIVE, lambda x: np.exp(x), 1, 16, False, "exp", loops=loops)
 
 
 _SPECIAL_COSTS = {"erf": 36, "expit": 45, "erfc": 106, "gamma": 220, "gammaln": 300}

@@ -165,7 +165,9 @@ def takes_each_element(places: Places, root: Stage, stage: Stage) -> bool:
     if places.attached.get(stage):
         return False
     loads = [load for load in reads_through(root, places.inlined) if load.source is stage]
-    return root.shape == stage.shape and all(
+    if root.shape != stage.shape or any(load.data for load in loads):
+        return False
+    return all(
         only_axis(index) is axis
         for load in loads
         for index, axis in zip(load.indices, root.axes, strict=True)

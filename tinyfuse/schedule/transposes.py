@@ -121,7 +121,7 @@ def _across(schedule: Schedule, stage: Stage) -> list[Across]:
     inlined, found = schedule.places.inlined, []
     loads = {(load.source, load.indices): load for load in loads_through(stage, inlined)}
     for load in loads.values():
-        rows = None if load.source in inlined else _rows(load, stage.axes[-1])
+        rows = None if load.source in inlined else _rows(load, stage)
         if rows is None or _computed_elsewhere(schedule, stage, load.source):
             continue
         others = [o for o in loads.values() if o.source is load.source and o is not load]
@@ -151,13 +151,16 @@ def _reads(stage: Stage, source: Stage) -> bool:
     return not stage.is_input and any(load.source is source for load in stage.reads())
 
 
-def _rows(load: Load, columns: Axis) -> Axis | None:
-    """The axis along which the rows lie that a load goes through across, if it does."""
+def _rows(load: Load, stage: Stage) -> Axis | None:
+    """The axis along which the rows lie that a load goes through across, if it does.
+
+    Where data decides the place, also of what is inlined, it is along an axis of no stage.
+    """
     axes = [axis for index in load.indices for axis in index.axes()]
     if load.data or len(set(axes)) < len(axes) or not all(map(_is_along_one_axis, load.indices)):
         return None
     place = place_of(load)
-    if place.coefficient(columns) <= 1:
+    if any(axis not in stage.axes for axis in axes) or place.coefficient(stage.axes[-1]) <= 1:
         return None
     return next((axis for axis in axes if place.coefficient(axis) == 1), None)
 
