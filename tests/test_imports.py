@@ -15,7 +15,7 @@ LEVELS = (
     *("config", "errors", "records", "dispatch", "dtypes", "memory", "tree", "cache_directory"),
     *("constants", "machine", "source"),
     *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime", "calibration"),
-    *("naming", "parameters", "signature", "effects", "finite_check", "executable"),
+    *("naming", "control_flow", "parameters", "signature", "effects", "finite_check", "executable"),
     *("direct", "python_call", "direct_call"),
     *("compilation", "bound", "by_value", "pickling", "jitted", "api"),
     *("inspect", "testing", "__init__"),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tinyfuse import errors, testing
     from tinyfuse.calibration import calibrate
     from tinyfuse.compilation import Compiled, Lowered, Traced
+    from tinyfuse.control_flow import cond, fori_loop, map, scan, switch, while_loop
     from tinyfuse.inspect import explain
     from tinyfuse.inspect.bisect import bisect
     from tinyfuse.naming import name
@@ -31,16 +32,22 @@ __all__ = [
     "bisect",
     "cache_info",
     "calibrate",
+    "cond",
     "disable_jit",
     "errors",
     "explain",
+    "fori_loop",
     "jit",
     "make_graph",
+    "map",
     "name",
     "num_threads",
+    "scan",
     "set_num_threads",
     "supported_functions",
+    "switch",
     "testing",
+    "while_loop",
 ]
 
 # Public names that are imported when they are first asked for, and the modules that they are in.
@@ -54,6 +61,9 @@ _LATER = {
     "explain": "tinyfuse.inspect",
     "name": "tinyfuse.naming",
     "supported_functions": "tinyfuse.trace.listing",
+    **dict.fromkeys(
+        ("cond", "fori_loop", "map", "scan", "switch", "while_loop"), "tinyfuse.control_flow"
+    ),
     "num_threads": "tinyfuse.runtime.pool",
     "set_num_threads": "tinyfuse.runtime.pool",
 }

@@ -291,6 +291,19 @@ class OverlapError(TinyfuseError, ValueError):
     """
 
 
+class CarryError(TinyfuseError, TypeError):
+    """A turn of a loop makes something else than it was given, or two branches disagree.
+
+    A loop is one piece of compiled code: what it carries from turn to turn keeps its structure, its
+    shapes and its dtypes. So does what the branches of a choice return::
+
+        tinyfuse.fori_loop(0, 9, lambda i, x: x[:-1], x)       # CarryError
+
+    Carry an array of the largest shape and write into it; convert to the carried dtype with
+    `astype`. Only a Python number may become a number of numpy, which it then is from the start.
+    """
+
+
 class SideEffectError(TinyfuseError, RuntimeError):
     """The traced function changed an argument, a global or enclosing variable, or what is in one.
 

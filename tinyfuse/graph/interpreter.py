@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from tinyfuse.dtypes import describe
 from tinyfuse.graph import primitives as p
+from tinyfuse.graph.control import carried_count
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive
 from tinyfuse.graph.numerics import Array, Numerics, NumpyNumerics, OrderedNumerics
 from tinyfuse.graph.orders import Steps, reduction_steps
@@ -32,20 +33,42 @@ def interpret(
     Views in the graph are views of numpy, so outputs may share memory with each other and with
     `arrays`. Raises ValueError where the arrays are not of the inputs' types.
     """
+    with np.errstate(all="ignore"):
+        return _Run(numerics, watch)(graph, arrays)
+
+
+class _Run:
+    """One run of a graph, and of those inside it."""
+
+    def __init__(self, numerics: Numerics, watch: Watch | None):
+        self.numerics, self.watch = numerics, watch
+        self._steps: dict[Graph, dict[Eqn, Steps]] = {}
+
+    def __call__(self, graph: Graph, arrays: Sequence[Array]) -> list[np.ndarray]:
+        values = _inputs(graph, arrays)
+        if graph not in self._steps:
+            self._steps[graph] = reduction_steps(graph)
+        steps = self._steps[graph]
+        for eqn in graph.eqns:
+            operands = [_value(values, atom) for atom in eqn.inputs]
+            control = CONTROL.get(eqn.primitive)
+            if control is not None:
+                values.update(zip(eqn.outputs, control(eqn, operands, self), strict=True))
+                continue
+            values[eqn.output] = _evaluate(eqn, operands, self.numerics, steps.get(eqn, ()))
+            if self.watch is not None:
+                self.watch(eqn, operands, values[eqn.output])
+        return [np.asarray(_value(values, atom)) for atom in graph.outputs]
+
+
+def _inputs(graph: Graph, arrays: Sequence[Array]) -> dict[Atom, Array]:
     values: dict[Atom, Array] = {}
     for var, array in zip(graph.inputs, arrays, strict=True):
         if array.shape != var.shape or array.dtype != var.dtype:
             given = describe(array.shape, array.dtype)
             raise ValueError(f"{graph.name}: input {var.name} is not of type {given}")
         values[var] = array
-    steps = reduction_steps(graph)
-    with np.errstate(all="ignore"):
-        for eqn in graph.eqns:
-            operands = [_value(values, atom) for atom in eqn.inputs]
-            values[eqn.output] = _evaluate(eqn, operands, numerics, steps.get(eqn, ()))
-            if watch is not None:
-                watch(eqn, operands, values[eqn.output])
-    return [np.asarray(_value(values, atom)) for atom in graph.outputs]
+    return values
 
 
 def _value(values: dict[Atom, Array], atom: Atom) -> Array:
@@ -164,6 +187,33 @@ def _argsort(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) 
     return numerics.argsort(eqn, operands[0])
 
 
+def _loop(eqn: Eqn, operands: list[Array], run: _Run) -> list[Array]:
+    body, count = eqn.params["body"], carried_count(eqn)
+    carried, read = operands[:count], operands[count:]
+    for turn in range(eqn.params["extent"]):
+        carried = run(body, [np.int64(turn), *carried, *read])
+    return carried
+
+
+def _while(eqn: Eqn, operands: list[Array], run: _Run) -> list[Array]:
+    body, count = eqn.params["body"], carried_count(eqn)
+    carried, read = operands[:count], operands[count:]
+    while carried[0]:
+        carried = run(body, [*carried, *read])
+    return carried
+
+
+def _cond(eqn: Eqn, operands: list[Array], run: _Run) -> list[Array]:
+    branches = eqn.params["branches"]
+    chosen = min(max(int(operands[0]), 0), len(branches) - 1)
+    return list(run(branches[chosen], operands[1:]))
+
+
+CONTROL: dict[Primitive, Callable[[Eqn, list[Array], _Run], list[Array]]] = {
+    p.loop: _loop,
+    p.while_: _while,
+    p.cond: _cond,
+}
 COMPUTATIONS: dict[Primitive, Callable[[Eqn, list[Array], Numerics, Steps], Array]] = {
     p.scatter: _scatter,
     p.elementwise: _elementwise,

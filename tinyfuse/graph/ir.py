@@ -50,13 +50,18 @@ class Primitive:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Eqn:
-    """`output = primitive[params](*inputs)`."""
+    """`output, *others = primitive[params](*inputs)`; only loops and choices have others."""
 
     primitive: Primitive
     inputs: tuple[Atom, ...]
     params: Mapping[str, Any]
     output: Var
     source: Source | None = None
+    others: tuple[Var, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[Var, ...]:
+        return (self.output, *self.others)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

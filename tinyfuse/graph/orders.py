@@ -207,7 +207,7 @@ def leaf_axes(graph: Graph) -> dict[Atom, Masks]:
     """For each array, by which of its axes its leaves are indexed.
 
     A leaf is an input of the graph or the output of a reduce, contract, iota, gather, scatter,
-    cumulative, sort or argsort; it is indexed by all its axes. All other equations compute an
+    cumulative, sort, argsort, loop, while or cond; it is indexed by all its axes. All other equations compute an
     element from elements of their inputs, and so hand on the leaves of these:
 
     - elementwise and cast at the same place; transpose, slice, broadcast where numpy says; an axis
@@ -224,11 +224,10 @@ def leaf_axes(graph: Graph) -> dict[Atom, Masks]:
     leaves: dict[Atom, Masks] = {var: (_long_axes(var.shape),) for var in graph.inputs}
     for eqn in graph.eqns:
         rule = LEAF_RULES.get(eqn.primitive)
-        output = eqn.output
         if rule is None:
-            leaves[output] = (_long_axes(output.shape),)
+            leaves.update({output: (_long_axes(output.shape),) for output in eqn.outputs})
         else:
-            leaves[output] = rule(eqn, [leaves.get(atom, ()) for atom in eqn.inputs])
+            leaves[eqn.output] = rule(eqn, [leaves.get(atom, ()) for atom in eqn.inputs])
     return leaves
 
 

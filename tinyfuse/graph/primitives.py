@@ -54,7 +54,20 @@ argsort = Primitive("argsort")
 # via: the numpy function whose bits the product has under numpy's numerics (matmul, dot, einsum).
 contract = Primitive("contract")
 
-# The parameters of each primitive and their types; "ints" is a tuple of int.
+# Equations with graphs in them, and with one or more outputs; see `control`. The graphs read
+# nothing but their inputs. What a loop carries comes first among its inputs, then what all of its
+# turns read.
+# extent: how many turns. body: from the number of the turn (int64, from 0), what is carried and
+# what is read, to what is carried.
+loop = Primitive("loop")
+# body: from what is carried and what is read to what is carried. The first of that is bool []:
+# whether there is another turn.
+while_ = Primitive("while")
+# branches: graphs from the same to the same. inputs: the number of the one that runs (int64; that
+# of the nearest where there is none), then what they take.
+cond = Primitive("cond")
+
+# The parameters of each primitive and their types; "ints" is a tuple of int, "graphs" of graphs.
 PARAMETERS: dict[Primitive, dict[str, str]] = {
     elementwise: {"op": "str"},
     cast: {"dtype": "dtype"},
@@ -74,4 +87,7 @@ PARAMETERS: dict[Primitive, dict[str, str]] = {
     sort: {"axis": "int", "kind": "str"},
     argsort: {"axis": "int", "kind": "str"},
     contract: {"lhs": "ints", "rhs": "ints", "out": "ints", "via": "str"},
+    loop: {"extent": "int", "body": "Graph"},
+    while_: {"body": "Graph"},
+    cond: {"branches": "graphs"},
 }

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from tinyfuse.dtypes import describe
 from tinyfuse.graph import primitives as p
+from tinyfuse.graph.control import bodies
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
 
 
 def graph_text(graph: Graph) -> str:
-    """One line for each equation: `name: type = operation[parameters] operands`.
+    """One line for each equation: `name: type = operation[parameters] operands`; after those of
+    loops and choices the graphs that they run.
 
     What the output's type says (the dtype of a cast, the shape of a broadcast) is not repeated.
     """
     names = variable_names(graph)
     inputs = ", ".join([_typed(var, names) for var in graph.inputs])
-    equations = [_equation_text(eqn, names) for eqn in graph.eqns]
+    equations = [line for eqn in graph.eqns for line in _equation_lines(eqn, names)]
     outputs = ", ".join([_atom_text(atom, names) for atom in graph.outputs])
     body = "".join([f"  {line}\n" for line in [*equations, f"return {outputs}".rstrip()]])
     return f"{graph.name}({inputs}) {{\n{body}}}"
@@ -37,7 +39,8 @@ def variable_names(graph: Graph) -> dict[Var, str]:
     for var in graph.inputs:
         names[var] = _unique(var.name or "input", taken)
     for eqn in sorted(graph.eqns, key=lambda eqn: not eqn.output.given):
-        names[eqn.output] = _unique(eqn.output.name or computed_name(eqn), taken)
+        for output in eqn.outputs:
+            names[output] = _unique(output.name or computed_name(eqn), taken)
     return names
 
 
@@ -68,9 +71,15 @@ def _typed(var: Var, names: dict[Var, str]) -> str:
     return f"{names[var]}: {describe(var.shape, var.dtype)}"
 
 
-def _equation_text(eqn: Eqn, names: dict[Var, str]) -> str:
+def _equation_lines(eqn: Eqn, names: dict[Var, str]) -> Iterator[str]:
+    """An equation, then the graphs in it, indented."""
     operands = [_atom_text(atom, names) for atom in eqn.inputs]
-    return " ".join([f"{_typed(eqn.output, names)} = {_operation_text(eqn)}", *operands])
+    outputs = ", ".join([_typed(output, names) for output in eqn.outputs])
+    yield " ".join([f"{outputs} = {_operation_text(eqn)}", *operands])
+    for what, graph in bodies(eqn).items():
+        first, *rest = graph_text(graph).splitlines()
+        yield f"  {what}{first[len(graph.name) :]}"
+        yield from [f"  {line}" for line in rest]
 
 
 def _atom_text(atom: Atom, names: dict[Var, str]) -> str:
@@ -126,4 +135,5 @@ OPERATION_TEXTS: dict[Primitive, Callable[[Eqn], str]] = {
     p.sort: _with("axis"),
     p.argsort: _with("axis"),
     p.contract: _contract,
+    p.loop: _with("extent"),
 }

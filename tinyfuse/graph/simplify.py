@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from tinyfuse.graph import primitives as p
+from tinyfuse.graph.control import CONTROL
 from tinyfuse.graph.differences import is_less_its_largest
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
 from tinyfuse.graph.scalar_ops import EXP_NONPOSITIVE
+from tinyfuse.graph.simplify_control import pruned, simplified
 from tinyfuse.records import dataclass, field
 
 
@@ -33,7 +35,7 @@ def simplify(graph: Graph) -> Graph:
     - Contractions take transposed operands as they were before.
     - The exponential of an array less its largest elements is one of what is not above 0.
     - Equal equations of equal operands are one; `Literal`s are equal by dtype and bytes.
-    - Equations that no output needs are gone.
+    - Equations that no output needs are gone; of loops and choices see `simplify_control`.
 
     Inputs stay, used or not. A value that several variables of the user hold has the name of the
     first; one that had none takes the name of what was merged into it, and a name that the user
@@ -70,6 +72,11 @@ def _visit(state: _State, eqn: Eqn) -> None:
     inputs = tuple([state.resolve(atom) for atom in eqn.inputs])
     if any(new is not old for new, old in zip(inputs, eqn.inputs, strict=True)):
         eqn = _changed(eqn, inputs=inputs)
+    if eqn.primitive in CONTROL:
+        changed, replaced = simplified(eqn, simplify)
+        state.replaced.update(replaced)
+        state.eqns += [changed] if changed else []
+        return
     rule = RULES.get(eqn.primitive)
     result = rule(state, eqn) if rule else eqn
     if isinstance(result, Eqn):
@@ -110,6 +117,7 @@ def _changed(
         eqn.params if params is None else params,
         eqn.output,
         eqn.source,
+        eqn.others,
     )
 
 
@@ -128,7 +136,11 @@ def _without_unused(graph: Graph, state: _State, outputs: tuple[Atom, ...]) -> G
     needed: set[Atom] = set(outputs)
     kept: list[Eqn] = []
     for eqn in reversed(state.eqns):
-        if eqn.output in needed:
+        if eqn.primitive in CONTROL:
+            control = pruned(eqn, needed, simplify)
+            needed.update(control.inputs if control else ())
+            kept += [control] if control else []
+        elif eqn.output in needed:
             needed.update(eqn.inputs)
             kept.append(eqn)
     kept.reverse()
@@ -153,7 +165,7 @@ def _with_vars(eqn: Eqn, new: Mapping[Atom, Atom], renamed: Mapping[Var, Eqn]) -
     output, named_by = new.get(eqn.output, eqn.output), renamed.get(eqn.output)
     assert isinstance(output, Var)
     source = named_by.source if named_by is not None and named_by.source else eqn.source
-    return Eqn(eqn.primitive, inputs, eqn.params, output, source)
+    return Eqn(eqn.primitive, inputs, eqn.params, output, source, eqn.others)
 
 
 # What an equation is: an earlier value, or an equation with the same output.

@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyfuse.dtypes import describe, is_supported
 from tinyfuse.errors import VerificationError
+from tinyfuse.graph.control import CONTROL, bodies, check_control
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
 from tinyfuse.graph.primitives import PARAMETERS
 from tinyfuse.graph.shapes import infer
@@ -18,7 +19,8 @@ def verify_graph(graph: Graph) -> None:
     """Checks a graph; raises VerificationError with the first thing that is wrong.
 
     Every variable is defined once, before its uses; dtypes are supported; each equation has
-    its primitive's parameters, and the output type that `infer` gives.
+    its primitive's parameters, and the output type that `infer` gives. So do those of the graphs
+    in its loops and choices.
     """
     defined: set[Var] = set()
     for var in graph.inputs:
@@ -28,7 +30,10 @@ def verify_graph(graph: Graph) -> None:
         _check_defined(graph, eqn.inputs, defined, place)
         _check_parameters(graph, eqn, place)
         _check_type(graph, eqn, place)
-        _define(graph, eqn.output, defined, place)
+        for inner in bodies(eqn).values():
+            verify_graph(inner)
+        for output in eqn.outputs:
+            _define(graph, output, defined, place)
     _check_defined(graph, graph.outputs, defined, "an output")
 
 
@@ -66,6 +71,8 @@ def _check_parameters(graph: Graph, eqn: Eqn, place: str) -> None:
 
 
 def _is_of(kind: str, value: Any) -> bool:
+    if kind == "graphs":
+        return type(value) is tuple and all(isinstance(item, Graph) for item in value)
     if kind == "ints":
         return type(value) is tuple and all(type(item) is int for item in value)
     return type(value).__name__ == kind or (kind == "dtype" and isinstance(value, np.dtype))
@@ -73,9 +80,13 @@ def _is_of(kind: str, value: Any) -> bool:
 
 def _check_type(graph: Graph, eqn: Eqn, place: str) -> None:
     try:
+        if eqn.primitive in CONTROL:
+            return check_control(eqn)
         shape, dtype = infer(eqn.primitive, eqn.inputs, eqn.params)
     except ValueError as error:
         return _fail(graph, place, str(error))
+    if eqn.others:
+        return _fail(graph, place, f"has {len(eqn.outputs)} outputs")
     output = eqn.output
     if output.shape != shape or output.dtype != dtype:
         _fail(graph, place, f"defines {_text(output)}, but computes {describe(shape, dtype)}")

@@ -230,5 +230,5 @@ def _as_numpy_returns(output: OutputSpec, found: Iterator[np.ndarray]) -> Any:
         return output.atom
     array = next(found)
     if output.weak:
-        return float(array)
+        return array.item()
     return array[()] if output.is_scalar else array

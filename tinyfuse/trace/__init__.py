@@ -32,6 +32,7 @@ from tinyfuse.trace import selection as _selection
 from tinyfuse.trace import shape as _shape
 from tinyfuse.trace import sorting as _sorting
 from tinyfuse.trace import special_values as _special_values
+from tinyfuse.trace import weak_integers as _weak_integers
 from tinyfuse.trace.captured import Captured, Place
 from tinyfuse.trace.operations import is_traced
 from tinyfuse.trace.run import trace
@@ -85,4 +86,5 @@ _CHAPTERS = (
     _shape,
     _sorting,
     _special_values,
+    _weak_integers,
 )

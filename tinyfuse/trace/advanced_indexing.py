@@ -27,7 +27,7 @@ from tinyfuse.trace.operations import (
     stretch_atom,
     transpose,
 )
-from tinyfuse.trace.position_bounds import position_bound
+from tinyfuse.trace.position_bounds import interval, position_bound
 from tinyfuse.trace.tracer import Tracer
 
 __all__ = ["get_item", "is_basic", "positions_along", "set_item"]
@@ -206,6 +206,9 @@ def positions_along(positions: Positions, extent: int, checked: bool = True) -> 
     bound = position_bound(active(), index)
     if bound is not None and bound <= extent:
         return index
+    low, high = interval(active(), index)
+    if low is not None and high is not None and -extent <= low and high < extent:
+        return wrapped(index, extent)
     if checked:
         # an array of them wraps around, as in numpy; an integer that int64 does not hold does not
         given = values._atom if values.dtype == UINT64 and not values.shape else index

@@ -56,7 +56,7 @@ def _converted(value: Any, dtype: np.dtype) -> np.generic:
 
 def _as_tracer(value: Any, dtype: np.dtype) -> Tracer:
     """numpy converts each element of a list by itself, and real arrays as a whole."""
-    if isinstance(value, np.ndarray) or type(value) is TracedFloat or holds_tracer(value):
+    if isinstance(value, np.ndarray) or holds_tracer(value):
         return traced(value)
     return traced(np.asarray(value, dtype))
 

@@ -29,6 +29,9 @@ class GraphBuilder:
         "_function",
         "_places",
         "_snapshots",
+        "bounds",
+        "cells",
+        "changed",
         "checks",
         "eqns",
         "frozen",
@@ -49,6 +52,10 @@ class GraphBuilder:
         self.guards: list[Guard] = []
         self.source: Source | None = None  # of the operation that is running
         self.writes = 0  # how often memory was written
+        self.cells = 0  # how many were made
+        # Cells as they were before a part of the function that is recorded apart; see `recording`.
+        self.changed: dict[int, tuple[Any, tuple[Any, ...]]] | None = None
+        self.bounds: dict[Var, tuple[int, int]] = {}  # the least and greatest value of an integer
         self.strides: dict[Var, tuple[int, ...]] = {}  # of the arguments
         self.layouts: dict[Var, None] = {}  # inputs whose strides have decided something
         self.memory = Layouts(self)
@@ -77,6 +84,14 @@ class GraphBuilder:
         """Append an equation; the primitive's shape rule gives the type of its output."""
         shape, dtype = infer(primitive, atoms, params)
         return self.define(primitive, atoms, params, shape, dtype)
+
+    def cut(self, start: int) -> list[Eqn]:
+        """Take away the equations from this one on."""
+        eqns = self.eqns[start:]
+        del self.eqns[start:]
+        self.known.forget_after(start)
+        self.memory.forget_after(start)
+        return eqns
 
     def check(
         self,

@@ -8,7 +8,7 @@ and what is written into it is put into its base.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyfuse.errors import InPlaceWriteError, InvalidArgumentError
@@ -37,10 +37,12 @@ class Cell:
     _layout: of a root that has been written the value that it was made with, which tells how it
         lies in memory.
     _written: of a root that has been written, what is said where it can't be.
+    _born: how many cells there were when it was made.
     """
 
     __slots__ = (
-        *("_base", "_builder", "_layout", "_read_only", "_root", "_scalar", "_shares", "_step"),
+        *("_base", "_born", "_builder", "_layout", "_read_only", "_root", "_scalar", "_shares"),
+        "_step",
         *("_value", "_version", "_written"),
     )
 
@@ -56,6 +58,8 @@ class Cell:
         self._read_only: str | None = None
         self._layout: Atom | None = None
         self._written: str | None = None
+        builder.cells += 1
+        self._born = builder.cells
 
     @property
     def _atom(self) -> Atom:
@@ -100,6 +104,7 @@ def write(cell: Cell, atom: Atom, words: str = READ_ONLY) -> None:
     require_writable(cell, words)
     path = path_to_root(cell)
     root = path[-1]
+    note(root)
     if root._layout is None:
         root._layout = root._value
     builder.writes += 1
@@ -107,12 +112,29 @@ def write(cell: Cell, atom: Atom, words: str = READ_ONLY) -> None:
     for view in path[:-1]:
         values.append(_put(builder, view, values[-1]))
     for each, value in zip(path, values, strict=True):
+        note(each)
         _name_after(value, each._value)
         if type(value) is Var and len(value.shape) > 1:
             builder.memory.stay(value, each)
         each._value, each._version = value, builder.writes
     if root._written is None:
         root._written = words + builder.place()
+
+
+STATE = ("_base", "_layout", "_root", "_shares", "_step", "_value", "_version", "_written")
+
+
+def note(cell: Any) -> None:
+    """Remember what a cell is like before it is changed, for whoever records what changes."""
+    changed = cell._builder.changed
+    if changed is not None and id(cell) not in changed:
+        changed[id(cell)] = cell, tuple([getattr(cell, name) for name in STATE])
+
+
+def put_back(cell: Any, state: Sequence[Any]) -> None:
+    """Let a cell be as it was when it was noted."""
+    for name, value in zip(STATE, state, strict=True):
+        setattr(cell, name, value)
 
 
 def _put(builder: GraphBuilder, view: Any, atom: Atom) -> Atom:
@@ -144,6 +166,7 @@ def _refresh(view: Cell) -> None:
             break
         stale.append(base)
     for cell in reversed(stale):
+        note(cell)
         if not shares_memory(cell):
             _detach(cell)
             continue
@@ -169,6 +192,7 @@ def _read_again(view: Any) -> Atom:
 
 def _detach(cell: Cell) -> None:
     """Make a root of what looked like a view and is a copy: it keeps what was read last."""
+    note(cell)
     if cell._step is None:
         cell._value = _copied_in_c_order(cell._builder, cell._value)
         cell._builder.writes += 1

@@ -30,7 +30,7 @@ from tinyfuse.trace.outputs import write_function_output, write_ufunc_output
 from tinyfuse.trace.promotion import Loop, OperandKind, operations, resolve
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 
 NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
 
@@ -136,6 +136,7 @@ def apply(
     return _outputs(builder, loop, tuple(atoms), shape)
 
 
+_WEAK = {TracedFloat: float, TracedInt: int}
 NUMBERS = (int, float, bool)  # of Python, that are weak in promotion; not complex
 
 
@@ -159,11 +160,11 @@ def _classified(
     kinds: list[OperandKind] = []
     for operand in operands:
         kind: Any = type(operand)
-        if kind is Tracer or kind is TracedFloat:
+        if kind in (Tracer, TracedFloat, TracedInt):
             if operand._builder is not builder:
                 raise leaked()
             value = operand._atom
-            kind = value.dtype if kind is Tracer else float
+            kind = _WEAK.get(kind) or value.dtype
         elif kind is int or kind is float:
             value = operand
         elif kind is bool:

@@ -11,9 +11,9 @@ from tinyfuse import errors
 from tinyfuse.records import dataclass, field
 from tinyfuse.trace.arrays import joined_array
 from tinyfuse.trace.known import known_value
-from tinyfuse.trace.operations import holds_tracer
+from tinyfuse.trace.operations import holds_tracer, traced
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 
 WORDS = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
@@ -32,6 +32,8 @@ def is_basic(index: Any) -> bool:
 def _is_known_integer(item: Any) -> bool:
     if type(item) is Tracer:
         return item._scalar and item.dtype.kind in "iu" and known_value(item) is not None
+    if type(item) is TracedInt:
+        return False
     return isinstance(item, np.integer) or (hasattr(item, "__index__") and not _is_array(item))
 
 
@@ -211,8 +213,8 @@ def _checked(item: Any) -> Any:
     kind = type(item)
     if kind in _BASIC:
         return item
-    if kind is Tracer:
-        return _checked_tracer(item)
+    if kind is Tracer or kind is TracedInt:
+        return _checked_tracer(traced(item))
     if kind is TracedFloat or isinstance(item, (str, bytes)):
         raise errors.IndexingError(WORDS)
     if not _is_array(item) and not isinstance(item, (list, tuple, range)):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tinyfuse.graph.control import CONTROL
 from tinyfuse.graph.interpreter import NumpyNumerics, interpret
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
 
@@ -47,12 +48,17 @@ class Known:
             return value
         return _read_only(self._inputs[atom]) if atom in self._inputs else None
 
+    def forget_after(self, count: int) -> None:
+        """Look again at equations from this one on: there are others now."""
+        self._look_at_new_equations()
+        self._seen = min(self._seen, count)
+
     def _look_at_new_equations(self) -> None:
         eqns = self._builder.eqns
         self._inputs = self._builder.fixed_inputs()
         for at in range(self._seen, len(eqns)):
             eqn = eqns[at]
-            if all(map(self._is_known, eqn.inputs)):
+            if all(map(self._is_known, eqn.inputs)) and eqn.primitive not in CONTROL:
                 self._makers[eqn.output] = at, eqn
         self._seen = len(eqns)
 

@@ -148,6 +148,10 @@ class Layouts:
             self._seen = len(eqns)
         return self._producers.get(atom)
 
+    def forget_after(self, count: int) -> None:
+        """Look again at equations from this one on: there are others now."""
+        self._seen = min(self._seen, count)
+
     def _unknown(self, atom: Atom) -> list[Atom]:
         """What has to be known before."""
         if atom in self._alike:

@@ -16,7 +16,7 @@ from tinyfuse.trace.builder import active, leaked
 from tinyfuse.trace.cells import Question
 from tinyfuse.trace.layouts import has_view, is_contiguous, is_fortran
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 
 Shape = tuple[int, ...]
 
@@ -32,7 +32,7 @@ def traced(value: Any) -> Tracer:
         if value._builder is not builder:
             raise leaked()
         return value
-    if kind is TracedFloat:
+    if kind in (TracedFloat, TracedInt):
         return Tracer(builder, value._atom, scalar=True)
     if isinstance(value, np.generic):
         return Tracer(builder, Literal(require_supported(value)), scalar=True)
@@ -75,7 +75,7 @@ def _as_array(value: Any) -> np.ndarray:
 
 def is_traced(value: Any) -> bool:
     """Whether a value is a stand-in of a trace that is running."""
-    return type(value) in (Tracer, TracedFloat)
+    return type(value) in (Tracer, TracedFloat, TracedInt)
 
 
 def holds_tracer(value: Any) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tinyfuse.dtypes import INT64
 from tinyfuse.graph import primitives as p
-from tinyfuse.graph.ir import Atom, Eqn, Primitive
+from tinyfuse.graph.ir import Atom, Eqn, Literal, Primitive
 
 # What gives some of the elements of its first operand.
 _SOME_ELEMENTS = (p.reshape, p.transpose, p.slice_, p.broadcast, p.windows, p.gather)
@@ -14,11 +15,65 @@ _SOME_ELEMENTS = (p.reshape, p.transpose, p.slice_, p.broadcast, p.windows, p.ga
 
 def position_bound(builder: Any, atom: Atom) -> int | None:
     """n such that all elements are from 0 to n - 1, where the equations before tell."""
+    low, high = interval(builder, atom)
+    if low is not None and high is not None and low >= 0:
+        return high + 1
     eqn = builder.memory.producer(atom)
     while eqn is not None and eqn.primitive in _SOME_ELEMENTS:
         eqn = builder.memory.producer(eqn.inputs[0])
     rule = _BOUNDS.get(eqn.primitive) if eqn is not None else None
     return rule(eqn) if rule else None
+
+
+Interval = tuple[int | None, int | None]
+
+
+DEEPEST = 16  # equations that an interval is looked for through
+
+
+def interval(builder: Any, atom: Atom, depth: int = DEEPEST) -> Interval:
+    """The least and greatest value of an integer without axes; None where nothing is known.
+
+    Of what arithmetic with literals makes of the number of a turn in a loop.
+    """
+    if isinstance(atom, Literal):
+        value = int(atom.value) if atom.dtype.kind in "biu" else None
+        return value, value
+    if atom in builder.bounds:
+        known: Interval = builder.bounds[atom]
+        return known
+    eqn = builder.memory.producer(atom) if not atom.shape and atom.dtype == INT64 else None
+    rule = _ARITHMETIC.get(eqn.params.get("op", "")) if eqn is not None else None
+    if rule is None or not depth:
+        return None, None
+    parts = [interval(builder, operand, depth - 1) for operand in eqn.inputs]
+    if any(low is None or high is None for low, high in parts):
+        return None, None
+    return rule(*parts)  # type: ignore[no-any-return]
+
+
+def _corners(a: Any, b: Any) -> Interval:
+    products = [x * y for x in a for y in b]
+    return min(products), max(products)
+
+
+def _floor(a: Any, b: Any) -> Interval:
+    return (a[0] // b[0], a[1] // b[0]) if b[0] == b[1] and b[0] > 0 else (None, None)
+
+
+def _remainder(a: Any, b: Any) -> Interval:
+    return (0, b[1] - 1) if b[0] > 0 else (None, None)
+
+
+_ARITHMETIC: dict[str, Callable[..., Interval]] = {
+    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "subtract": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "multiply": _corners,
+    "floor_divide": _floor,
+    "remainder": _remainder,
+    "minimum": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    "maximum": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+}
 
 
 def _of_extreme(eqn: Eqn) -> int | None:

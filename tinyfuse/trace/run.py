@@ -180,10 +180,10 @@ def _output(
         words = f"the function returns x[mask]: {REMEDY}{value._place}"
         refused = errors.DataDependentShapeError(words)
         raise without_tracing(refused, value)
-    if type(value) in (Tracer, TracedFloat):
+    if is_traced(value):
         if value._builder is not builder:
             raise leaked()
-        if type(value) is TracedFloat:
+        if type(value) is not Tracer:
             return OutputSpec(value._atom, weak=True)
         shared = effects.shared(value)
         atom = _itself(value)._atom

@@ -38,7 +38,7 @@ from tinyfuse.trace.containers import Containers, warn_frozen
 from tinyfuse.trace.reachable import find_hidden, is_users, mentioned_names
 from tinyfuse.trace.stand_ins import NUMPY, original_of, stand_in_for
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 from tinyfuse.tree import Leaf
 
 _FILLING = frozenset(("eval", "exec", "globals"))  # read a dict from C
@@ -97,7 +97,9 @@ class Scope:
                 return array
         var = self._builder.capture_at(array, place)
         if id(array) not in self._tracers:
-            self._tracers[id(array)] = Tracer(self._builder, var), var
+            tracer = Tracer(self._builder, var)
+            tracer._born = 0  # it was there before whatever part of the function shows it first
+            self._tracers[id(array)] = tracer, var
         return self._tracers[id(array)][0]
 
     def captured(self) -> list[tuple[Tracer, Var]]:
@@ -402,6 +404,6 @@ _SEEN: dict[type, Callable[[Scope, Any, Place], Any]] = {
     ModuleType: Scope.module,
     functools.partial: Scope._partial,
     MethodType: Scope._method,
-    **dict.fromkeys((Tracer, TracedFloat), lambda scope, value, place: value),
+    **dict.fromkeys((Tracer, TracedFloat, TracedInt), lambda scope, value, place: value),
     **dict.fromkeys((bool, int, float, str, bytes, type(None)), Scope.constant),
 }

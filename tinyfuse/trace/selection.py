@@ -29,7 +29,7 @@ from tinyfuse.trace.operations import (
 )
 from tinyfuse.trace.promotion import converted_number, resolve
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 
 # -- conversions
 
@@ -108,7 +108,8 @@ def promoting(value: Any) -> Any:
     kind = type(value)
     if kind in (int, float, bool, complex):
         return value
-    return 1.0 if kind is TracedFloat else traced(value).dtype
+    weak = {TracedFloat: 1.0, TracedInt: 1}
+    return weak[kind] if kind in weak else traced(value).dtype
 
 
 def converted(value: Any, dtype: np.dtype) -> Tracer:

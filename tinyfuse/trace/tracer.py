@@ -17,6 +17,7 @@ from tinyfuse.trace.builder import leaked, state
 from tinyfuse.trace.cells import Cell
 from tinyfuse.trace.elements import without_tracing
 from tinyfuse.trace.operation import operate
+from tinyfuse.trace.weak import COMPARED
 
 
 class Tracer(Cell):
@@ -200,6 +201,9 @@ _WRITING_METHODS = {
     "setfield": "convert the array outside of the traced function",
     "setflags": "set flags outside of the traced function",
 }
+
+
+COMPARED.append(lambda builder, atom: Tracer(builder, atom, True))
 
 
 def _fail(error: Exception, tracer: Tracer | None = None) -> NoReturn:

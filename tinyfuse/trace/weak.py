@@ -24,10 +24,10 @@ class TracedFloat:
 
     __slots__ = ("_atom", "_builder", "_index")
 
-    def __init__(self, builder: GraphBuilder, atom: Atom, index: int):
+    def __init__(self, builder: GraphBuilder, atom: Atom, index: int | None):
         self._builder = builder
         self._atom = atom
-        self._index = index  # of a spec that it depends on
+        self._index = index  # of a spec that it depends on; None where a loop computes it
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # so that isinstance(a, float) is what it is without tracing
@@ -58,6 +58,23 @@ class TracedFloat:
         return operate(_unary, "absolute", self)
 
 
+class TracedInt:
+    """Stands for a Python integer that a loop counts or computes; see `weak_integers`."""
+
+    __slots__ = ("_atom", "_builder")
+
+    def __init__(self, builder: GraphBuilder, atom: Atom):
+        self._builder = builder
+        self._atom = atom
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # as of TracedFloat
+        return int
+
+    def __repr__(self) -> str:
+        return "TracedInt()"
+
+
 PythonNumber = (bool, int, float)
 
 
@@ -83,9 +100,10 @@ def _arithmetic(name: str, a: Any, b: Any) -> TracedFloat:
     traced = a if type(a) is TracedFloat else b
     builder = traced._builder
     atoms = atom_of(a, builder), atom_of(b, builder)
-    if name in _DIVISIONS:
-        _check_divisor(builder, name, atoms[1])
-    return TracedFloat(builder, _define(builder, name, atoms), traced._index)
+    if name in DIVISIONS:
+        check_divisor(builder, name, atoms[1], FLOAT64)
+    index = traced._index if traced._index is not None else getattr(b, "_index", None)
+    return TracedFloat(builder, _define(builder, name, atoms), index)
 
 
 def _words_of_division_by_zero(function: Callable[[float, float], Any]) -> str:
@@ -96,21 +114,21 @@ def _words_of_division_by_zero(function: Callable[[float, float], Any]) -> str:
     raise AssertionError
 
 
-_DIVISIONS = {
+DIVISIONS = {
     "divide": _words_of_division_by_zero(operator.truediv),
     "floor_divide": _words_of_division_by_zero(operator.floordiv),
     "remainder": _words_of_division_by_zero(operator.mod),
 }
 
 
-def _check_divisor(builder: GraphBuilder, name: str, divisor: Atom) -> None:
-    """Python's floats do not divide by zero."""
+def check_divisor(builder: GraphBuilder, name: str, divisor: Atom, dtype: np.dtype) -> None:
+    """Python's numbers do not divide by zero."""
     if isinstance(divisor, Literal):
         if divisor.value == 0:
-            raise ZeroDivisionError(_DIVISIONS[name])
+            raise ZeroDivisionError(DIVISIONS[name])
         return
-    is_zero = _define(builder, "equal", (divisor, Literal(np.float64(0.0))))
-    builder.check(is_zero, ZeroDivisionError, _DIVISIONS[name])
+    is_zero = _define(builder, "equal", (divisor, Literal(dtype.type(0))))
+    builder.check(is_zero, ZeroDivisionError, DIVISIONS[name])
 
 
 def _binary_methods(name: str, function: Callable[..., Any]) -> tuple[Any, Any]:
@@ -161,11 +179,23 @@ def _raise(error: Exception) -> NoReturn:
     raise error
 
 
-def _comparing(what: str) -> Callable[..., Any]:
+def _compared(op: str, a: TracedFloat, b: Any) -> Any:
+    """Of a number that a loop computes: a truth that is known at run time only."""
+    builder = a._builder
+    atoms = atom_of(a, builder), atom_of(b, builder)
+    return COMPARED[0](builder, builder.define(p.elementwise, atoms, {"op": op}, (), BOOL))
+
+
+COMPARED: list[Callable[..., Any]] = []  # what makes a scalar of an atom; tracers come later
+
+
+def _comparing(what: str, op: str) -> Callable[..., Any]:
     need = _needing(what)
 
     def compare(self: TracedFloat, other: Any) -> Any:
         if type(other) in PythonNumber or type(other) is TracedFloat:
+            if self._index is None:
+                return operate(_compared, op, self, other)
             need(self)
         return NotImplemented
 
@@ -174,15 +204,15 @@ def _comparing(what: str) -> Callable[..., Any]:
 
 for _name in ("bool", "int", "float", "hash", "format", "trunc", "floor", "ceil", "round", "str"):
     setattr(TracedFloat, f"__{_name}__", _needing(f"{_name}()"))
-for _name, _sign in [
-    ("lt", "<"),
-    ("le", "<="),
-    ("gt", ">"),
-    ("ge", ">="),
-    ("eq", "=="),
-    ("ne", "!="),
+for _name, _sign, _ufunc in [
+    ("lt", "<", "less"),
+    ("le", "<=", "less_equal"),
+    ("gt", ">", "greater"),
+    ("ge", ">=", "greater_equal"),
+    ("eq", "==", "equal"),
+    ("ne", "!=", "not_equal"),
 ]:
-    setattr(TracedFloat, f"__{_name}__", _comparing(f"a {_sign} b"))
+    setattr(TracedFloat, f"__{_name}__", _comparing(f"a {_sign} b", _ufunc))
 
 
 def _power(self: TracedFloat, other: Any, modulo: Any = None) -> Any:

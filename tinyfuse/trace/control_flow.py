@@ -1,0 +1,284 @@
+"""Loops and choices of the user's, recorded as one equation each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinyfuse import errors
+from tinyfuse.dtypes import BOOL, INT64
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Atom, Eqn, Graph, Primitive, Var
+from tinyfuse.source import here
+from tinyfuse.trace.builder import GraphBuilder, active
+from tinyfuse.trace.carried import Carry, joined
+from tinyfuse.trace.operations import cast_atom, traced
+from tinyfuse.trace.constants import filled_atom
+from tinyfuse.trace.recording import FALSE, Part, Recording, also, record
+from tinyfuse.trace.tracer import Tracer
+from tinyfuse.trace.weak import TracedInt
+from tinyfuse.tree import TreeDef
+
+
+def traced_loop(
+    extent: int, body: Callable[[TracedInt, Any], Any], init: Any, name: str = "the function"
+) -> Any:
+    """`extent` turns of a body: from the number of the turn and what is carried to that."""
+    builder = active()
+    index = Var((), INT64, "turn")
+    builder.bounds[index] = 0, max(extent - 1, 0)
+
+    def turn(value: Any) -> Any:
+        return body(TracedInt(builder, index), value)
+
+    return _Loop(builder, p.loop, {"extent": extent}, [index], turn, init, name).result()
+
+
+def traced_while(
+    test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, name: str = "the function"
+) -> Any:
+    """Turns of a body as long as a test of what is carried is true."""
+    builder = active()
+
+    def turn(value: Any) -> Any:
+        _, carried = value
+        after = body(carried)
+        return truth(test(after)), after
+
+    begin = truth(test(init)), init
+    loop = _Loop(builder, p.while_, {}, [], turn, begin, name)
+    return loop.result()[1]
+
+
+def truth(value: Any) -> Any:
+    """A truth value as a scalar of the graph's."""
+    x = traced(value)
+    if x.size != 1:
+        raise errors.BoolConversionError(
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or "
+            "a.all()"
+        )
+    if x.dtype != BOOL:
+        x = x != 0  # type: ignore[comparison-overlap, assignment]
+    return x.reshape(())[()]  # type: ignore[attr-defined]
+
+
+class _Loop:
+    """A loop that is being recorded.
+
+    leading: what its body takes before what is carried. body: of what is carried to that.
+    """
+
+    def __init__(
+        self,
+        builder: GraphBuilder,
+        primitive: Primitive,
+        params: dict[str, Any],
+        leading: list[Var],
+        body: Callable[[Any], Any],
+        init: Any,
+        name: str,
+    ) -> None:
+        self.builder, self.primitive, self.params = builder, primitive, params
+        self.leading, self.body = leading, body
+        self.source = builder.source or here()
+        self.part = Part(builder)
+        self.init = Carry(init, f"what {name} is given")
+        self.name = name
+
+    def result(self) -> Any:
+        """What is carried in the end."""
+        begun, recording = self._recorded()
+        carried = [var for var in begun if var is not None]
+        reads = recording.reads()
+        flags = [Var((), BOOL) for _ in recording.checks]
+        outputs = [*recording.outputs, *self.part.values(recording)]
+        outputs += [
+            also(recording, "logical_or", flag, check.output)
+            for flag, check in zip(flags, recording.checks, strict=True)
+        ]
+        written = recording.params[len(self.leading) + len(carried) :]
+        inputs = (*self.leading, *carried, *written, *flags, *reads)
+        graph = Graph("body", inputs, tuple(recording.eqns), tuple(outputs))
+        given = [atom for atom in self.init.converted(self.init.kinds) if atom is not None]
+        given += [cell._value for cell in self.part.cells]
+        given += [FALSE for _ in flags]
+        made = define(
+            self.builder,
+            self.primitive,
+            (*given, *reads),
+            {**self.params, "body": graph},
+            [*carried, *written, *flags],
+            self.source,
+        )
+        ends = iter(made)
+        result = self.init.value([None if var is None else next(ends) for var in begun])
+        self.part.write_back([next(ends) for _ in written])
+        for check, flag in zip(recording.checks, ends, strict=True):
+            self.builder.checks.append(_of_loop(check, flag))
+        return result
+
+    def _recorded(self) -> tuple[list[Var | None], Recording]:
+        """The body, recorded until what it gives is of the kind of what it takes."""
+        while True:
+            begun = self.init.parameters()
+            given: list[Carry] = []
+
+            def run(begun: Sequence[Var | None] = begun, given: list[Carry] = given) -> list[Atom]:
+                after = Carry(self.body(self.init.value(begun)), f"what {self.name} returns")
+                given.append(after)
+                kinds = joined(self.init, after, self.source)
+                if kinds != self.init.kinds:
+                    self.init.kinds = kinds
+                    return []
+                atoms = after.converted(self.init.kinds)
+                return [atom for atom in atoms if atom is not None]
+
+            carried = [var for var in begun if var is not None]
+            kinds = list(self.init.kinds)
+            recording, _ = self.part.record([*self.leading, *carried], run)
+            if kinds == self.init.kinds:
+                return begun, recording
+
+
+def stacks_for(
+    body: Callable[[TracedInt, Any], tuple[Any, Any]], init: Any, count: int
+) -> tuple[list[Any], TreeDef]:
+    """New arrays for what a body gives besides what it carries, one element for each turn."""
+    builder = active()
+    index = Var((), INT64, "turn")
+    builder.bounds[index] = 0, max(count - 1, 0)
+    given: list[Carry] = []
+
+    def run() -> list[Atom]:
+        carry = Carry(init, "init")
+        value = carry.value(carry.parameters())
+        given.append(Carry(body(TracedInt(builder, index), value)[1], "what it gives"))
+        return []
+
+    record(builder, [index], run)
+    stacks = []
+    for kind in given[0].kinds:
+        if kind.dtype is None:
+            stacks.append(None)
+        else:
+            zeros = filled_atom((count, *kind.shape), kind.dtype.type(0))
+            stacks.append(Tracer(builder, zeros))
+    return stacks, given[0].tree
+
+
+def _of_loop(check: Any, flag: Var) -> Any:
+    """A check whose value any turn can make true."""
+    message = check.message
+    if check.operand is not None and message.startswith("\n"):
+        message = "a value does not fit where a loop puts it" + message
+    return type(check)(flag, check.error, message, None, None, check.place)
+
+
+def define(
+    builder: GraphBuilder,
+    primitive: Primitive,
+    inputs: Sequence[Atom],
+    params: dict[str, Any],
+    like: Sequence[Var],
+    source: Any,
+) -> list[Var]:
+    """Append an equation with outputs of the types and names of some variables."""
+    outputs = [Var(var.shape, var.dtype, var.name) for var in like]
+    for output in outputs:
+        builder.memory.lie(output, "C", None)
+    if outputs:
+        first, *others = outputs
+        builder.eqns.append(Eqn(primitive, tuple(inputs), params, first, source, tuple(others)))
+    return outputs
+
+
+# -- choices
+
+
+def traced_choice(
+    index: Any, branches: Sequence[Callable[[], Any]], names: Sequence[str] = ()
+) -> Any:
+    """What one of several functions without arguments returns.
+
+    index: which one, a traced integer; the nearest where there is none of that number.
+    """
+    builder = active()
+    return _Choice(builder, index, branches, names).result()
+
+
+class _Choice:
+    def __init__(
+        self,
+        builder: GraphBuilder,
+        index: Any,
+        branches: Sequence[Callable[[], Any]],
+        names: Sequence[str],
+    ) -> None:
+        self.builder, self.branches = builder, branches
+        self.source = builder.source or here()
+        self.index = cast_atom(traced(index)._atom, INT64)
+        self.names = names or [f"branch {at}" for at in range(len(branches))]
+        self.part = Part(builder)
+
+    def result(self) -> Any:
+        recorded, given, kinds = self._recorded()
+        begun = [recording.params for recording, _ in recorded]
+        reads = list(dict.fromkeys([var for each, _ in recorded for var in each.reads()]))
+        checks = [
+            (at, check) for at, (each, _) in enumerate(recorded) for check in each.checks
+        ]
+        graphs = []
+        for at, (recording, atoms) in enumerate(recorded):
+            outputs = [*atoms, *self.part.values(recording)]
+            outputs += [check.output if of == at else FALSE for of, check in checks]
+            inputs = (*begun[at], *reads)
+            graphs.append(Graph("branch", inputs, tuple(recording.eqns), tuple(outputs)))
+        like = [Var(kind.shape, kind.dtype) for kind in kinds if kind.dtype is not None]
+        like += begun[0]
+        like += [Var((), BOOL) for _ in checks]
+        cells = [cell._value for cell in self.part.cells]
+        params = {"branches": tuple(graphs)}
+        made = define(
+            self.builder, p.cond, (self.index, *cells, *reads), params, like, self.source
+        )
+        ends = iter(made)
+        value = given[0].value([None if kind.word == "static" else next(ends) for kind in kinds])
+        self.part.write_back([next(ends) for _ in self.part.cells])
+        for (_, check), flag in zip(checks, ends, strict=True):
+            self.builder.checks.append(_of_loop(check, flag))
+        return value
+
+    def _recorded(self) -> Any:
+        """Each branch with what it gives, of the same kinds."""
+        while True:
+            known = len(self.part.cells)
+            given = []
+            recordings = []
+            for branch, name in zip(self.branches, self.names, strict=True):
+                recording, carry = self._branch(branch, name)
+                recordings.append(recording)
+                given.append(carry)
+            if known == len(self.part.cells):
+                break
+        kinds = given[0].kinds
+        for other in given[1:]:
+            given[0].kinds = kinds = joined(given[0], other, self.source, of_turns=False)
+        recorded = []
+        for at, recording in enumerate(recordings):
+            start = len(self.builder.eqns)
+            atoms = given[at].converted(kinds)
+            recording.eqns += self.builder.cut(start)
+            recorded.append((recording, [atom for atom in atoms if atom is not None]))
+        return recorded, given, kinds
+
+    def _branch(self, branch: Callable[[], Any], name: str) -> tuple[Recording, Carry]:
+        given: list[Carry] = []
+
+        def run() -> list[Atom]:
+            given.append(Carry(branch(), f"what {name} returns"))
+            return [atom for atom in given[-1].atoms if atom is not None]
+
+        recording, _ = self.part.record([], run)
+        return recording, given[-1]
+
