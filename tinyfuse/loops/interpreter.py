@@ -11,16 +11,21 @@ from tinyfuse.loops.ir import (
     Alloc,
     Block,
     Buffer,
+    Choice,
     For,
     HalveRow,
     If,
+    Kernel,
     Let,
     Local,
     Loops,
+    Moves,
+    Repeat,
     Row,
     Rows,
     SortRow,
     Statement,
+    Step,
     Store,
     Transpose,
 )
@@ -42,11 +47,38 @@ def interpret_loops(
     }
     for buffer in (*loops.outputs, *(buffer for buffer, _ in loops.scratch)):
         memory[buffer] = undefined(buffer)
+    results = [memory[buffer] for buffer in loops.outputs]
     with np.errstate(all="ignore"):
-        for kernel in loops.kernels:
-            given = zip(kernel.function.parameters, kernel.parameters, strict=True)
-            _Run({own: memory[buffer] for own, buffer in given}, numerics).block(kernel.body)
-    return [memory[buffer] for buffer in loops.outputs]
+        _steps(loops.body, (), memory, numerics)
+    return results
+
+
+def _steps(
+    body: Sequence[Step],
+    moves: Moves,
+    memory: dict[Buffer, np.ndarray],
+    numerics: OrderedNumerics,
+) -> None:
+    for step in body:
+        if isinstance(step, Kernel):
+            given = zip(step.function.parameters, step.parameters, strict=True)
+            _Run({own: memory[buffer] for own, buffer in given}, numerics).block(step.body)
+        elif isinstance(step, Choice):
+            chosen = min(max(int(memory[step.index][0]), 0), len(step.branches) - 1)
+            branch = step.branches[chosen]
+            _steps(branch.body, branch.moves, memory, numerics)
+        else:
+            _repeat(step, memory, numerics)
+    memory.update({to: memory[source] for to, source in moves})
+
+
+def _repeat(step: Repeat, memory: dict[Buffer, np.ndarray], numerics: OrderedNumerics) -> None:
+    turn = 0
+    while memory[step.test][0] if step.test else turn < (step.extent or 0):
+        if step.turn:
+            memory[step.turn][0] = turn
+        _steps(step.steps.body, step.steps.moves, memory, numerics)
+        turn += 1
 
 
 def undefined(buffer: Buffer) -> np.ndarray:

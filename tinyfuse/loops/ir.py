@@ -260,9 +260,49 @@ class Kernel:
         return parallel_loop(self.body)
 
 
+# Which buffer has from now on the memory of which other one: whole cycles, all at once.
+Moves = tuple[tuple[Buffer, Buffer], ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Steps:
+    """Kernels, and loops and choices around others; then buffers that exchange their memory."""
+
+    body: tuple[Step, ...]
+    moves: Moves = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Repeat:
+    """Runs steps `extent` times, or as long as `test` (one bool) is true.
+
+    turn: is given the number of the turn (one int64), if anything reads it.
+    """
+
+    steps: Steps
+    extent: int | None = None
+    turn: Buffer | None = None
+    test: Buffer | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
+    """Runs the branch of the number in `index` (one int64), or the nearest."""
+
+    index: Buffer
+    branches: tuple[Steps, ...]
+
+
+Step = Kernel | Repeat | Choice
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Loops:
-    """A program: kernels in the order they run. Offsets are bytes into the scratch memory."""
+    """A program: kernels in the order they run. Offsets are bytes into the scratch memory.
+
+    steps: the same kernels with the loops and choices around them, where there are any. inputs,
+    outputs, scratch: with the memory that they have in the beginning.
+    """
 
     name: str
     inputs: tuple[Buffer, ...]
@@ -270,6 +310,28 @@ class Loops:
     kernels: tuple[Kernel, ...]
     scratch: tuple[tuple[Buffer, int], ...] = ()
     scratch_bytes: int = 0
+    steps: Steps | None = None
+
+    @property
+    def body(self) -> tuple[Step, ...]:
+        """The kernels, or the steps that they are part of."""
+        return self.steps.body if self.steps else self.kernels
+
+    @property
+    def turns(self) -> dict[Kernel, int]:
+        """How often each kernel runs; one turn is counted where data decides that."""
+        found: dict[Kernel, int] = {}
+        waiting: list[tuple[Sequence[Step], int]] = [(self.body, 1)]
+        for body, times in waiting:
+            for step in body:
+                if isinstance(step, Kernel):
+                    found[step] = times
+                elif isinstance(step, Repeat):
+                    inside = times if step.extent is None else times * step.extent
+                    waiting.append((step.steps.body, inside))
+                else:
+                    waiting += [(branch.body, times) for branch in step.branches]
+        return found
 
     @property
     def shares_work(self) -> bool:

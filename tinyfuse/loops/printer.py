@@ -9,6 +9,7 @@ from tinyfuse.loops.ir import (
     Alloc,
     Block,
     Buffer,
+    Choice,
     For,
     HalveRow,
     If,
@@ -17,12 +18,14 @@ from tinyfuse.loops.ir import (
     Local,
     LoopKind,
     Loops,
+    Moves,
     Prefetch,
     Row,
     Rows,
     Scope,
     SortRow,
     Statement,
+    Step,
     Store,
     Transpose,
 )
@@ -52,9 +55,24 @@ def loops_text(loops: Loops) -> str:
     lines = [f"loops {loops.name}({inputs}) -> {outputs}".rstrip()]
     for buffer, offset in loops.scratch:
         lines.append(f"  scratch {_typed(buffer)} at byte {offset} of {loops.scratch_bytes}")
-    for kernel in loops.kernels:
-        lines += [f"  {line}" for line in kernel_lines(kernel)]
+    lines += [f"  {line}" for line in _step_lines(loops.body, ())]
     return "\n".join(lines)
+
+
+def _step_lines(body: Sequence[Step], moves: Moves) -> Iterator[str]:
+    for step in body:
+        if isinstance(step, Kernel):
+            yield from kernel_lines(step)
+        elif isinstance(step, Choice):
+            for at, branch in enumerate(step.branches):
+                yield f"where {step.index.name} is {at}"
+                yield from [f"  {line}" for line in _step_lines(branch.body, branch.moves)]
+        else:
+            turn = f", counted in {step.turn.name}" if step.turn else ""
+            yield f"while {step.test.name}" if step.test else f"repeat {step.extent} times{turn}"
+            yield from [f"  {line}" for line in _step_lines(step.steps.body, step.steps.moves)]
+    if moves:
+        yield "exchange " + ", ".join([f"{to.name} = {source.name}" for to, source in moves])
 
 
 def kernel_lines(kernel: Kernel) -> list[str]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyfuse.dtypes import INT64
+import numpy as np
+
+from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.errors import VerificationError
 from tinyfuse.loops.halving import can_halve
 from tinyfuse.loops.ir import (
     Alloc,
     Block,
     Buffer,
+    Choice,
     For,
     HalveRow,
     If,
@@ -19,9 +22,12 @@ from tinyfuse.loops.ir import (
     Local,
     LoopKind,
     Loops,
+    Moves,
     Prefetch,
     SortRow,
     Statement,
+    Step,
+    Steps,
     Store,
     Transpose,
 )
@@ -56,6 +62,51 @@ def verify_loops(loops: Loops) -> None:
                 kernel.body, frozenset(), outermost=True
             )
         verified.add(kernel)
+    if loops.steps:
+        _verify_steps(loops, loops.steps, set(buffers))
+
+
+def _verify_steps(loops: Loops, steps: Steps, buffers: set[Buffer]) -> None:
+    """Loops and choices run all kernels, in their order, and exchange memory of one size."""
+    kernels: list[Kernel] = []
+    waiting: list[Step | Steps] = [steps]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Kernel):
+            kernels.append(node)
+        elif isinstance(node, Steps):
+            _verify_moves(loops, node.moves, buffers)
+            waiting += reversed(node.body)
+        elif isinstance(node, Choice):
+            _verify_control(loops, node.index, INT64, buffers)
+            waiting += reversed(node.branches)
+        else:
+            waiting.append(node.steps)
+            known = node.extent is None or node.extent >= 0
+            _check(known, f"{loops.name}: a loop of {node.extent} turns")
+            _check((node.test is None) != (node.extent is None), f"{loops.name}: an endless loop")
+            _verify_control(loops, node.turn, INT64, buffers)
+            _verify_control(loops, node.test, BOOL, buffers)
+    same = [*map(id, kernels)] == [*map(id, loops.kernels)]
+    _check(same, f"{loops.name}: its steps are not its kernels in their order")
+
+
+def _verify_control(
+    loops: Loops, buffer: Buffer | None, dtype: np.dtype, buffers: set[Buffer]
+) -> None:
+    if buffer:
+        fits = buffer in buffers and (buffer.dtype, buffer.size) == (dtype, 1)
+        _check(fits, f"{loops.name}: {buffer.name} cannot decide about a loop or a choice")
+
+
+def _verify_moves(loops: Loops, moves: Moves, buffers: set[Buffer]) -> None:
+    given, taken = [{*side} for side in zip(*moves, strict=True)] if moves else (set(), set())
+    whole = given == taken and len(given) == len(moves)
+    _check(whole, f"{loops.name}: buffers lose their memory")
+    for to, source in moves:
+        alike = (to.dtype, to.size) == (source.dtype, source.size)
+        known = {to, source} <= buffers - set(loops.inputs)
+        _check(alike and known, f"{loops.name}: {to.name} cannot have the memory of {source.name}")
 
 
 def _verify_again(kernel: Kernel, earlier: set[Kernel], writable: set[Buffer]) -> None:

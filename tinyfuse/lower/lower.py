@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from types import MappingProxyType
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
@@ -51,18 +52,21 @@ from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Order, Stage, sources_of
 
 
-def lower(schedule: Schedule, machine: Machine) -> Loops:
+def lower(
+    schedule: Schedule, machine: Machine, arrays: Mapping[Stage, Buffer] = MappingProxyType({})
+) -> Loops:
     """The loop nests of a scheduled program, one kernel for each stage computed at the root.
 
+    arrays: buffers of some inputs and outputs; an input and an output can have the same.
     Raises ScheduleError where what a stage computed inside another one needs is no constant
     region, or too large for a thread's stack.
     """
-    return _Lowering(schedule, machine).program()
+    return _Lowering(schedule, machine, arrays).program()
 
 
 class _Lowering(TreeLowering):
-    def __init__(self, schedule: Schedule, machine: Machine):
-        self.schedule, self.machine = schedule, machine
+    def __init__(self, schedule: Schedule, machine: Machine, arrays: Mapping[Stage, Buffer]):
+        self.schedule, self.machine, self.arrays = schedule, machine, arrays
         self.stages = schedule.stages
         self.storage: dict[Stage, Storage] = {}
         self.reads: dict[Stage, Reads] = {}
@@ -74,6 +78,7 @@ class _Lowering(TreeLowering):
         self.lanes = {s.reads()[0].source for s in halved}  # whose last axis is halved to one
         self.known: dict[Key, Known] = {}
         self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
+        self.reserved.update(buffer.name for buffer in arrays.values())
         self.names = Names(self.reserved)
         self.loop_stack: list[Axis] = []
         self.counters: dict[tuple[Stage, Loop], Axis | None] = {}
@@ -118,7 +123,7 @@ class _Lowering(TreeLowering):
         if layout is not None:
             parts = parts_of(stage.axes, extents, layout)
         size = prod([part.extent for part in parts] if parts else extents)
-        buffer = Buffer(stage.name, stage.dtype, size, scope)
+        buffer = self.arrays.get(stage) or Buffer(stage.name, stage.dtype, size, scope)
         origin = tuple([region[axis].base for axis in stage.axes])
         if not any(start.terms or start.constant for start in origin):
             origin = ()
@@ -348,7 +353,7 @@ class _Lowering(TreeLowering):
         target = Load(buffer, (position,), () if offset is None else (offset,))
         value = point.value(expression, values, so_far or target)
         del self.names.active[mark:]
-        if value is target:
+        if value is target or _is_there(value, target):
             return []
         return [*point.lets, Store(buffer, position, value, offset)]
 
@@ -428,6 +433,17 @@ class _Lowering(TreeLowering):
     def _scope(self, stage: Stage, region: Ranges) -> Scope:
         single = all(range_.extent == 1 for range_ in region.values())
         return Scope.REGISTER if single and not self.places.plans[stage].ring else Scope.STACK
+
+
+def _is_there(value: Expr, target: Load) -> bool:
+    """Whether a value is what stands at a place already."""
+    return (
+        isinstance(value, Load)
+        and value.source is target.source
+        and value.indices == target.indices
+        and not value.data
+        and not target.data
+    )
 
 
 def _rolled(kind: LoopKind) -> LoopKind:

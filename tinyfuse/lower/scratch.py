@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tinyfuse.loops.ir import Buffer, Kernel
 
@@ -13,7 +13,13 @@ def plan_scratch(
     kernels: Sequence[Kernel], buffers: Sequence[Buffer]
 ) -> tuple[tuple[tuple[Buffer, int], ...], int]:
     """(buffer, byte offset) of each buffer, and the bytes in all: first fit, in order of use."""
-    lives = _lifetimes(kernels)
+    return placed_for(_lifetimes(kernels), buffers)
+
+
+def placed_for(
+    lives: Mapping[Buffer, tuple[int, int]], buffers: Sequence[Buffer]
+) -> tuple[tuple[tuple[Buffer, int], ...], int]:
+    """The same, for the first and the last time that each buffer is used."""
     placed: list[tuple[Buffer, int]] = []
     total = 0
     for buffer in sorted((b for b in buffers if b in lives), key=lambda b: lives[b][0]):

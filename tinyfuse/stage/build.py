@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
-from tinyfuse.graph.orders import reduction_steps
+from tinyfuse.graph.orders import Steps, reduction_steps
 from tinyfuse.stage.expr import Const, Expr, Index
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 from tinyfuse.stage.layout import Layout, output_layouts
-from tinyfuse.stage.names import AxisNames, Names, stage_names
+from tinyfuse.stage.names import AxisNames, Names, StageName, stage_names
 from tinyfuse.stage.rules import RULES
 from tinyfuse.stage.views import INDEX_MAPS, Indices, View, axis_indices, whole
 
 if TYPE_CHECKING:
     from tinyfuse.source import Source
+
+
+
+class Part(NamedTuple):
+    """A graph that is a part of a larger program: steps of reductions are those of the whole.
+
+    called: the names of inputs that stages have already.
+    """
+
+    name: str
+    names: Names
+    called: Mapping[Var, StageName]
+    steps: Mapping[Eqn, Steps]
+
 
 # A view whose indices have more divisions inside one another than this is computed and stored.
 DEEPEST_DIVISION = 2
@@ -31,7 +45,10 @@ def build_stages(graph: Graph) -> Stages:
     The graph's views are gone: they are in the indices at which stages read one another. Outputs
     are computed stages, each another one.
     """
-    builder = Builder(graph)
+    return built(Builder(graph), graph)
+
+
+def built(builder: Builder, graph: Graph) -> Stages:
     for eqn in graph.eqns:
         builder.sources = (eqn.source,) if eqn.source else ()
         RULES[eqn.primitive](builder, eqn)
@@ -49,15 +66,19 @@ def _needed(stages: Sequence[Stage], outputs: Sequence[Stage]) -> tuple[Stage, .
 
 
 class Builder:
-    """The stages so far, and for each value of the graph how its elements are read."""
+    """The stages so far, and for each value of the graph how its elements are read.
 
-    def __init__(self, graph: Graph):
-        self.layouts = output_layouts(graph)
-        self.names = Names()
-        self.name = self.names.fresh(graph.name)
-        self.called = stage_names(graph, self.names, INDEX_MAPS, self.layouts)
+    part: of what the graph is a part, if of anything.
+    """
+
+    def __init__(self, graph: Graph, part: Part | None = None):
+        self.layouts = {} if part else output_layouts(graph)
+        self.names = part.names if part else Names()
+        self.name = part.name if part else self.names.fresh(graph.name)
+        called = part.called if part else {}
+        self.called = stage_names(graph, self.names, INDEX_MAPS, self.layouts, called)
         self.axis_names = AxisNames(self.names)
-        self.steps = reduction_steps(graph)
+        self.steps = part.steps if part else reduction_steps(graph)
         self.sources: tuple[Source, ...] = ()
         self.stages: list[Stage] = []
         self.views: dict[Var, View] = {}

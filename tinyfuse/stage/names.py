@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, count, islice
 from math import prod
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tinyfuse.graph.ir import Graph, Primitive, Var
@@ -165,23 +166,28 @@ class StageName(NamedTuple):
 
 
 def stage_names(
-    graph: Graph, names: Names, views: Collection[Primitive], layouts: Mapping[Var, Layout]
+    graph: Graph,
+    names: Names,
+    views: Collection[Primitive],
+    layouts: Mapping[Var, Layout],
+    known: Mapping[Var, StageName] = MappingProxyType({}),
 ) -> dict[Var, StageName]:
     """What the stages of a graph's inputs, computed values and copied outputs are called.
 
     The user's names come first: those of inputs, then those that were asked for. A value without
     one is called after a view that shows all of it and has one, then `out` where it is returned,
-    else after its operation.
+    else after its operation. known: the names of inputs that have some.
     """
     computed = {eqn.output: eqn for eqn in graph.eqns if eqn.primitive not in views}
     seen_as = _names_of_views(graph, computed)
     copied = _copied(graph, computed, layouts)
-    wanted = {var: var.name or "argument" for var in graph.inputs}
+    wanted = {var: var.name or "argument" for var in graph.inputs if var not in known}
     called = {var: seen_as[var] for var in computed if var in seen_as}
     called |= {var: var for var in copied if var.name}
     by_rank = sorted(called.items(), key=lambda item: not item[1].given)
     wanted |= {var: named.name for var, named in by_rank if named.name}
-    result = {var: StageName(names.fresh(name), True) for var, name in wanted.items()}
+    result = {var: known[var] for var in graph.inputs if var in known}
+    result |= {var: StageName(names.fresh(name), True) for var, name in wanted.items()}
     for var in (*graph.outputs, *layouts, *copied):
         if isinstance(var, Var) and var not in result and (var in computed or var in copied):
             result[var] = StageName(names.fresh("out"), False)
