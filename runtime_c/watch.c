@@ -1,7 +1,7 @@
 // A watch for entries: for each moment it notes the time, and what counters have counted until then.
 //
 // The time is noted before and after the counters are read, so that reading them is in no kernel's
-// time. All is in one array of 64-bit words, which Python makes and looks through.
+// time. A moment that comes again is added, so that differences are sums; they may wrap around. All is in one array of 64-bit words, which Python makes and looks through.
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <time.h>
@@ -38,8 +38,8 @@ void tf_note(tf_watch *watch, long number) {
   noting_watch *noting = (noting_watch *)watch;
   const int64_t *files = noting->words;
   int64_t *noted = noting->words + 2 * noting->files + number * (noting->sums + 2);
-  noted[0] = nanoseconds();
+  noted[0] += nanoseconds();
   for (int64_t i = 0; i < noting->files; i++)
     noted[1 + files[2 * i + 1]] += counted((int)files[2 * i]);
-  noted[1 + noting->sums] = nanoseconds();
+  noted[1 + noting->sums] += nanoseconds();
 }

@@ -21,7 +21,7 @@ from tinyfuse.graph.verifier import verify_graph
 from tinyfuse.loops.ir import Cost, Kernel, Loops
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
-from tinyfuse.lower.lower import lower
+from tinyfuse.lower.program import lower_program
 from tinyfuse.machine import Machine, host
 from tinyfuse.parameters import Function, Options
 from tinyfuse.runtime.library import Entry, loaded
@@ -41,10 +41,11 @@ from tinyfuse.signature import (
     take_apart,
     with_aliases,
 )
-from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.copies import copies
 from tinyfuse.stage.ir import Stages
-from tinyfuse.stage.printer import stages_text
+from tinyfuse.stage.printer import program_text
+from tinyfuse.stage.program import Program as StagedProgram
+from tinyfuse.stage.program import all_stages, build_program
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.trace import ArgumentSpec, Trace, trace
 
@@ -98,8 +99,8 @@ class Lowered:
 
     Attributes:
         graph: what is compiled, simplified. Outputs that are arguments, or views of them, are not.
-        stages: each array of the program, defined element by element.
-        schedule: the loops of every stage, and where it is computed.
+        program: the parts that are planned by themselves, and the user's loops around them.
+        schedules: for each part the loops of every stage, and where it is computed.
         loops: the loop nests.
     """
 
@@ -116,14 +117,38 @@ class Lowered:
         self.options = options
         self.plan: Plan = known.plan if known else plan_outputs(traced.trace)
         self.graph = self.plan.computed
-        self.stages: Stages = known.stages if known else build_stages(self.graph)
+        self.program: StagedProgram = known.program if known else build_program(self.graph)
         self.machine = machine or host()
-        self.schedule, self._decisions, self.loops = _scheduled(self.stages, options, self.machine)
+        self._scheduled, self.loops = _scheduled(self.program, options, self.machine)
         self.seconds = time.perf_counter() - start
         if config.verify:
             verify_graph(self.graph)
-            verify_stages(self.schedule.stages)
+            for schedule in self.schedules:
+                verify_stages(schedule.stages)
             verify_loops(self.loops)
+
+    @cached_property
+    def stages(self) -> Stages:
+        """Each array of the program, defined element by element, those in loops too."""
+        return all_stages(self.program)
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """Those of the parts of the program, in their order: one where it has no loops."""
+        return tuple([schedule for schedule, _ in self._scheduled])
+
+    @property
+    def schedule(self) -> Schedule:
+        """The loops of every stage, and where it is computed.
+
+        Raises ScheduleError for a program with loops, whose parts each have one: `schedules`.
+        """
+        if self.program.alone is None:
+            raise ScheduleError(
+                f"{self.traced.name} has loops or choices, and each part between them has a "
+                f"schedule of its own: lowered.schedules has {len(self.schedules)}"
+            )
+        return self.schedules[0]
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -135,9 +160,14 @@ class Lowered:
     def decisions(self) -> tuple[Decision, ...]:
         """For each stage what the planner did with it, why, and what that is worth; none for a
         user's schedule."""
-        if not self._decisions:
-            return ()
-        return weighed(self.schedule, self._decisions, self.loops.kernels, self.machine)
+        return tuple(
+            [
+                decision
+                for schedule, decisions in self._scheduled
+                if decisions
+                for decision in weighed(schedule, decisions, self.loops.kernels, self.machine)
+            ]
+        )
 
     @property
     def packs(self) -> tuple[Kernel, ...]:
@@ -145,7 +175,7 @@ class Lowered:
         return tuple([kernel for kernel in self.loops.kernels if self._is_pack(kernel)])
 
     def _is_pack(self, kernel: Kernel) -> bool:
-        return copies(self.schedule.stages).issuperset(kernel.stages)
+        return any(copies(each.stages).issuperset(kernel.stages) for each in self.schedules)
 
     @property
     def scratch_bytes(self) -> int:
@@ -160,7 +190,9 @@ class Lowered:
     @property
     def predicted_seconds(self) -> float:
         """How long the kernels take on one core, one after the other, by the cost model."""
-        return sum([predicted_seconds(kernel, self.machine) for kernel in self.loops.kernels])
+        turns = self.loops.turns
+        seconds = [predicted_seconds(kernel, self.machine) for kernel in self.loops.kernels]
+        return sum([turns[kernel] * each for kernel, each in zip(turns, seconds, strict=True)])
 
     @cached_property
     def module(self) -> CModule:
@@ -184,9 +216,13 @@ class Lowered:
         """The same function run as a schedule says: with the same result, bit for bit.
 
         schedule: of `self.stages`: one made from `self.schedule`, or `Schedule.load(path,
-        self.stages)`. Raises ScheduleError where it is of other stages or cannot be lowered.
+        self.stages)`. Of a program with loops the schedule of one part; others keep theirs. Raises
+        ScheduleError where it is of other stages or cannot be lowered.
         """
-        return self._again(schedule=lambda stages: schedule)
+        kept = {each.program: each for each in self.schedules} if not self.program.alone else {}
+        if kept and getattr(schedule, "program", None) in kept:
+            kept[schedule.program] = schedule
+        return self._again(schedule=lambda stages: kept.get(stages, schedule))
 
     def _again(self, **changes: Any) -> Lowered:
         return Lowered(self.traced, self.options._replace(**changes), self.machine, self)
@@ -202,41 +238,55 @@ class Lowered:
         return f"<lowered {self.traced.name}{self.traced.signature}, {len(self.kernels)} kernels>"
 
 
-def _scheduled(
-    stages: Stages, options: Options, machine: Machine
-) -> tuple[Schedule, tuple[Decision, ...], Loops]:
-    """The schedule that the options ask for, why it is so, and its loop nests.
+# The schedule of each part, and why it is so.
+Scheduled = tuple[tuple[Schedule, tuple[Decision, ...]], ...]
+
+
+def _scheduled(program: StagedProgram, options: Options, machine: Machine) -> tuple[Scheduled, Loops]:
+    """The schedules that the options ask for, and the loop nests of all.
 
     A schedule of the planner's that lowering refuses is a fault of the planner's, not of the
     program: that runs unfused then, and a warning says so.
     """
+    parts = [segment.stages for segment in program.segments]
     if options.schedule is not None:
-        schedule = options.schedule(stages)
-        if not isinstance(schedule, Schedule) or schedule.program is not stages:
-            raise ScheduleError(
-                f"the schedule for {stages.name} is {schedule!r:.60}, which is no schedule of its"
-                " stages: begin with lowered.schedule, or with Schedule(stages) of those it is for"
-            )
-        return schedule, (), lower(schedule, machine)
+        made: Scheduled = tuple([(_users_schedule(options, stages), ()) for stages in parts])
+        return made, _lowered(program, made, machine)
     for fuse in (options.fuse, False):
         try:
-            schedule, decisions = default_schedule(stages, machine, fuse=fuse)
-            return schedule, decisions, lower(schedule, machine)
+            made = tuple([default_schedule(stages, machine, fuse=fuse) for stages in parts])
+            return made, _lowered(program, made, machine)
         except ScheduleError as error:
             if not fuse:
                 raise
             log.warning(
                 "%s is not fused: the planner made a schedule that is refused (%s)",
-                stages.name,
+                program.name,
                 error,
             )
     raise AssertionError  # the loop returns or raises
 
 
+def _users_schedule(options: Options, stages: Stages) -> Schedule:
+    assert options.schedule is not None
+    schedule = options.schedule(stages)
+    if not isinstance(schedule, Schedule) or schedule.program is not stages:
+        raise ScheduleError(
+            f"the schedule for {stages.name} is {schedule!r:.60}, which is no schedule of its"
+            " stages: begin with lowered.schedule, or with Schedule(stages) of those it is for"
+        )
+    return schedule
+
+
+def _lowered(program: StagedProgram, made: Scheduled, machine: Machine) -> Loops:
+    pairs = zip(program.segments, made, strict=True)
+    return lower_program(program, {segment: each for segment, (each, _) in pairs}, machine)
+
+
 LEVELS: dict[str, Callable[[Lowered], str]] = {
     "graph": lambda lowered: graph_text(lowered.graph),
-    "stages": lambda lowered: stages_text(lowered.stages),
-    "schedule": lambda lowered: schedule_text(lowered.schedule),
+    "stages": lambda lowered: program_text(lowered.program),
+    "schedule": lambda lowered: "\n".join(map(schedule_text, lowered.schedules)),
     "loops": lambda lowered: loops_text(lowered.loops),
     "c": lambda lowered: lowered.module.text,
 }

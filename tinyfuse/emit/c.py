@@ -187,7 +187,8 @@ def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None], wat
 class _Entry:
     """The calls of the kernels, with the loops and choices around them.
 
-    watch: the place of a watch, which is told of the moments between two kernels.
+    watch: the place of a watch, which is told of the moments between two kernels; where there are
+    loops, of those before and after each.
     """
 
     def __init__(
@@ -198,24 +199,36 @@ class _Entry:
         watch: int | None,
     ):
         self.loops, self.tasks, self.used, self.watch = loops, tasks, used, watch
-        self.moments = 0
         buffers = (*loops.inputs, *loops.outputs, *(buffer for buffer, _ in loops.scratch))
         self.taken = {buffer.name for buffer in buffers}
 
     def lines(self) -> list[str]:
-        return [*self.moment(), *self.steps(self.loops.body)]
-
-    def moment(self) -> list[str]:
+        if self.loops.steps:
+            return self.steps(self.loops.body)
+        calls = [self.call(kernel) for kernel in self.loops.kernels]
         if self.watch is None:
-            return []
-        self.moments += 1
-        return [f"tf_moment(arrays[{self.watch}], {self.moments - 1});"]
+            return calls
+        moments = [self.moment(number) for number in range(len(calls) + 1)]
+        return [line for pair in zip(moments, [*calls, ""], strict=True) for line in pair if line]
+
+    def moment(self, number: int) -> str:
+        return f"tf_moment(arrays[{self.watch}], {number});"
+
+    def call(self, kernel: Kernel) -> str:
+        return _call(kernel, self.tasks[kernel.function])
+
+    def watched(self, kernel: Kernel) -> list[str]:
+        """A call in a loop: with the moments before and after it."""
+        if self.watch is None:
+            return [self.call(kernel)]
+        first = 2 * next(at for at, each in enumerate(self.loops.kernels) if each is kernel)
+        return [self.moment(first), self.call(kernel), self.moment(first + 1)]
 
     def steps(self, body: Sequence[Step], moves: Moves = ()) -> list[str]:
         lines: list[str] = []
         for step in body:
             if isinstance(step, Kernel):
-                lines += [_call(step, self.tasks[step.function]), *self.moment()]
+                lines += self.watched(step)
             elif isinstance(step, Choice):
                 lines += self.choice(step)
             else:

@@ -117,21 +117,24 @@ def facts_of(lowered: Lowered) -> Facts:
 
 
 def totals(lowered: Lowered) -> Totals:
-    costs = [kernel.cost for kernel in lowered.loops.kernels]
+    costs = [(turns, kernel.cost) for kernel, turns in lowered.loops.turns.items()]
     return Totals(
         len(costs),
-        sum([cost.bytes_read for cost in costs]),
-        sum([cost.bytes_written for cost in costs]),
-        sum([cost.flops for cost in costs]),
+        sum([turns * cost.bytes_read for turns, cost in costs]),
+        sum([turns * cost.bytes_written for turns, cost in costs]),
+        sum([turns * cost.flops for turns, cost in costs]),
         lowered.scratch_bytes,
         sum(kernel_seconds(lowered)),
     )
 
 
 def kernel_seconds(lowered: Lowered) -> list[float]:
-    """How long each kernel is predicted to take."""
-    threads = lowered.options.threads or lowered.machine.cores
-    return [predicted_seconds(kernel, lowered.machine, threads) for kernel in lowered.loops.kernels]
+    """How long each kernel is predicted to take, in all of its turns."""
+    threads, turns = lowered.options.threads or lowered.machine.cores, lowered.loops.turns
+    return [
+        turns[kernel] * predicted_seconds(kernel, lowered.machine, threads)
+        for kernel in lowered.loops.kernels
+    ]
 
 
 def _kernel_facts(

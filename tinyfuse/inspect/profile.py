@@ -22,10 +22,10 @@ from tinyfuse.schedule.cost import predicted_seconds
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """A kernel's median time and what was predicted, in seconds.
+    """A kernel's median time and what was predicted, in seconds, of all its turns in loops.
 
     most_bytes, most_operations: what the machine can do in a second.
-    counts: of events by name, in one run.
+    counts: of events by name, in one run. turns: how often a call runs it, as far as is known.
     """
 
     kernel: Kernel
@@ -34,15 +34,17 @@ class KernelTime:
     most_bytes: float
     most_operations: float
     counts: Mapping[str, float] = field(default_factory=dict)
+    turns: int = 1
 
     @property
     def bytes_per_second(self) -> float:
         cost = self.kernel.cost
-        return (cost.bytes_read + cost.bytes_written) / self.seconds if self.seconds else 0.0
+        nbytes = self.turns * (cost.bytes_read + cost.bytes_written)
+        return nbytes / self.seconds if self.seconds else 0.0
 
     @property
     def operations_per_second(self) -> float:
-        return self.kernel.cost.flops / self.seconds if self.seconds else 0.0
+        return self.turns * self.kernel.cost.flops / self.seconds if self.seconds else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +188,14 @@ def threads_of(lowered: Lowered) -> int:
 
 
 def _kernel_times(lowered: Lowered, measured: Measurement, threads: int) -> Iterator[KernelTime]:
-    machine = lowered.machine
+    machine, turns = lowered.machine, lowered.loops.turns
     for at, kernel in enumerate(lowered.loops.kernels):
         yield KernelTime(
             kernel,
             float(np.median(measured.kernels[:, at])),
-            predicted_seconds(kernel, machine, threads),
+            turns[kernel] * predicted_seconds(kernel, machine, threads),
             bytes_per_second(kernel, machine, threads),
             operations_per_second(kernel, machine, threads),
             {name: float(counts[at]) for name, counts in measured.counts.items()},
+            turns[kernel],
         )

@@ -34,21 +34,26 @@ class Watched:
 
     def seconds(self) -> np.ndarray:
         """Run it: float64[kernels], how long each took."""
-        noted = self._noted(())
-        return (noted[1:, 0] - noted[:-1, -1]) * 1e-9
+        before, after = self._around(self._noted(()))
+        return (after[:, 0] - before[:, -1]) * 1e-9
 
     def counts(self, files: Sequence[tuple[int, int]]) -> np.ndarray:
         """Run it: int64[kernels, events], how often each event came about within each.
 
         files: descriptors of counters, each with the place of its event.
         """
-        noted = self._noted(files)
-        return np.maximum(np.diff(noted[:, 1:-1], axis=0), 0)
+        before, after = self._around(self._noted(files))
+        return np.maximum(after[:, 1:-1] - before[:, 1:-1], 0)
+
+    def _around(self, noted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The moments before and after each kernel; the sum of all of its runs."""
+        return (noted[::2], noted[1::2]) if self._loops.steps else (noted[:-1], noted[1:])
 
     def _noted(self, files: Sequence[tuple[int, int]]) -> np.ndarray:
         """int64[moments, 2 + events]: time in nanoseconds, sums of counts, time."""
         places = np.array(files, np.int64).reshape(-1)
-        moments = len(self._loops.kernels) + 1
+        kernels = len(self._loops.kernels)
+        moments = 2 * kernels if self._loops.steps else kernels + 1
         width = len(EVENTS) + 2
         words = np.zeros(_HEAD + len(places) + moments * width, np.int64)
         words[:_HEAD] = _note(), len(files), len(EVENTS)

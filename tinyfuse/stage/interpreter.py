@@ -22,6 +22,8 @@ from tinyfuse.stage.expr import (
 )
 from tinyfuse.stage.index import Affine, Axis, Quotient
 from tinyfuse.stage.ir import Order, Scatter, Sort, Stage, Stages
+from tinyfuse.stage.program import Array as Held
+from tinyfuse.stage.program import Block, Choice, Moves, Program, Repeat, Segment
 
 # The value of each axis, as arrays that broadcast against one another.
 Grid = Mapping[Axis, Array]
@@ -36,6 +38,47 @@ def interpret_stages(
         for stage in stages.stages:
             known[stage] = _StageRun(stage, known, numerics).result()
     return [known[stage] for stage in stages.outputs]
+
+
+def interpret_program(
+    program: Program, arrays: Sequence[np.ndarray], numerics: OrderedNumerics
+) -> list[np.ndarray]:
+    """The outputs of a program with loops, for one array for each of its inputs."""
+    memory = {
+        array.itself(): value for array, value in zip(program.inputs, arrays, strict=True)
+    }
+    _run_block(program.block, memory, numerics)
+    return [memory[array.itself()] for array in program.outputs]
+
+
+def _run_block(
+    block: Block, memory: dict[Held, np.ndarray], numerics: OrderedNumerics
+) -> None:
+    for step in block.steps:
+        if isinstance(step, Segment):
+            read = [memory[array.itself()] for array in step.reads]
+            made = interpret_stages(step.stages, read, numerics)
+            memory.update(zip([array.itself() for array in step.writes], made, strict=True))
+        elif isinstance(step, Choice):
+            chosen = int(memory[step.index.itself()])
+            _run_block(step.branches[min(max(chosen, 0), len(step.branches) - 1)], memory, numerics)
+        else:
+            _repeat(step, memory, numerics)
+    memory.update({to.itself(): memory[source.itself()] for to, source in _held(block, memory)})
+
+
+def _held(block: Block, memory: Mapping[Held, np.ndarray]) -> Moves:
+    """The moves of what has a value: of exchanged arrays one can have none yet."""
+    return tuple([move for move in block.moves if move[1].itself() in memory])
+
+
+def _repeat(step: Repeat, memory: dict[Held, np.ndarray], numerics: OrderedNumerics) -> None:
+    turn = 0
+    while memory[step.test.itself()] if step.test else turn < (step.extent or 0):
+        if step.turn:
+            memory[step.turn.itself()] = np.array(turn)
+        _run_block(step.body, memory, numerics)
+        turn += 1
 
 
 class _StageRun:

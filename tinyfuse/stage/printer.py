@@ -22,6 +22,7 @@ from tinyfuse.stage.expr import (
 )
 from tinyfuse.stage.index import Axis, index_text
 from tinyfuse.stage.ir import Stage, Stages
+from tinyfuse.stage.program import Block, Program, Repeat, Segment
 
 # A reduction that would be longer is broken in two.
 LONGEST_LINE = 96
@@ -48,6 +49,37 @@ def stages_text(stages: Stages) -> str:
         lines += _indented(stage_lines(stage, taken))
     lines.append(f"  return {', '.join([stage.name for stage in stages.outputs])}".rstrip())
     return "\n".join(lines)
+
+
+def program_text(program: Program) -> str:
+    """The stages of each part, with the loops and choices around them."""
+    if program.alone is not None:
+        return stages_text(program.alone)
+    return "\n".join([f"program {program.name}", *_indented(_block_lines(program.block))])
+
+
+def _block_lines(block: Block) -> list[str]:
+    lines: list[str] = []
+    for step in block.steps:
+        if isinstance(step, Segment):
+            lines += stages_text(step.stages).splitlines()
+        elif isinstance(step, Repeat):
+            lines += [_repeat_text(step), *_indented(_block_lines(step.body))]
+        else:
+            for at, branch in enumerate(step.branches):
+                where = f"where {step.index.itself().name} is {at}"
+                lines += [where, *_indented(_block_lines(branch))]
+    if block.moves:
+        pairs = [f"{to.itself().name} = {source.itself().name}" for to, source in block.moves]
+        lines.append(f"exchange {', '.join(pairs)}")
+    return lines
+
+
+def _repeat_text(step: Repeat) -> str:
+    if step.test:
+        return f"while {step.test.itself().name}"
+    assert step.turn is not None
+    return f"repeat {step.extent} times, counted in {step.turn.itself().name}"
 
 
 def stage_lines(stage: Stage, taken: Collection[str] = ()) -> list[str]:

@@ -128,6 +128,29 @@ def build_program(graph: Graph) -> Program:
     return _ProgramBuilder(graph).program(graph)
 
 
+def all_stages(program: Program) -> Stages:
+    """The stages of all parts together, to be looked at: each reads others by name."""
+    if program.alone is not None:
+        return program.alone
+    parts = program.segments
+    given = {array.itself() for array in program.inputs}
+    taken = {array.itself() for array in program.outputs}
+    inputs = {
+        stage.name: stage
+        for part in parts
+        for stage, array in zip(part.stages.inputs, part.reads, strict=True)
+        if array.itself() in given
+    }
+    outputs = {
+        stage.name: stage
+        for part in parts
+        for stage, array in zip(part.stages.outputs, part.writes, strict=True)
+        if array.itself() in taken
+    }
+    stages = tuple([stage for part in parts for stage in part.stages.stages])
+    return Stages(program.name, tuple(inputs.values()), stages, tuple(outputs.values()))
+
+
 def _array_of(value: Stage | Atom) -> Array:
     return Array(value.dtype, prod(value.shape))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,14 +16,22 @@ from tinyfuse.graph.simplify import simplify
 from tinyfuse.graph.verifier import verify_graph
 from tinyfuse.memory import share_elements
 from tinyfuse.signature import with_aliases
-from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.ir import Stages
+from tinyfuse.stage.program import Program as StagedProgram
+from tinyfuse.stage.program import build_program
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.testing.compact import CompactNumerics
 from tinyfuse.testing.memory import fresh
 from tinyfuse.testing.program import Program, global_variables, quietly
 from tinyfuse.trace import ArgumentSpec, NeedsValue, OutputSpec, Trace, trace
 from tinyfuse.tree import flatten
+
+
+class Part(NamedTuple):
+    """The stages of a part of a program, and what a failure prints."""
+
+    stages: Stages
+    text: str
 
 
 class Case:
@@ -169,10 +177,22 @@ class Case:
         return graph
 
     @cached_property
+    def program(self) -> StagedProgram:
+        program = build_program(self.graph)
+        for part in program.segments:
+            verify_stages(part.stages)
+        return program
+
+    @property
     def stages(self) -> Stages:
-        stages = build_stages(self.graph)
-        verify_stages(stages)
-        return stages
+        """Those of a program without loops."""
+        assert self.program.alone is not None
+        return self.program.alone
+
+    @property
+    def parts(self) -> list[Part]:
+        """What schedules are made for."""
+        return [Part(segment.stages, self.text) for segment in self.program.segments]
 
 
 def program_case(program: Program) -> Case:

@@ -22,7 +22,7 @@ from tinyfuse.loops.interpreter import interpret_loops
 from tinyfuse.loops.ir import Loops
 from tinyfuse.runtime.build import mixes_precisions
 from tinyfuse.runtime.numerics import CompiledNumerics
-from tinyfuse.stage.interpreter import interpret_stages
+from tinyfuse.stage.interpreter import interpret_program
 from tinyfuse.testing.case import Case
 from tinyfuse.testing.compare import difference
 from tinyfuse.testing.compiled import Library
@@ -88,7 +88,7 @@ class Ladder:
         return interpret(case.graph, case.arrays, self.numerics)
 
     def _stages(self, case: Case) -> list[np.ndarray]:
-        return interpret_stages(case.stages, case.arrays, self.numerics)
+        return interpret_program(case.program, case.arrays, self.numerics)
 
     def _loops(self, case: Case, schedule_of: ScheduleOf) -> list[np.ndarray]:
         loops = lowered(case, schedule_of)
@@ -182,5 +182,5 @@ def _outputs(library: Library, loops: Loops, case: Case, pieces: int) -> list[np
 
 
 def _shaped(case: Case, flat: Sequence[np.ndarray]) -> list[np.ndarray]:
-    outputs = case.stages.outputs
-    return [array.reshape(stage.shape) for array, stage in zip(flat, outputs, strict=True)]
+    outputs = case.graph.outputs
+    return [array.reshape(atom.shape) for array, atom in zip(flat, outputs, strict=True)]

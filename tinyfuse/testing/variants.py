@@ -10,24 +10,25 @@ from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import Loops
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
+from tinyfuse.lower.program import lower_program
 from tinyfuse.machine import REFERENCE
 from tinyfuse.records import replace
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.text import schedule_text
-from tinyfuse.testing.case import Case
+from tinyfuse.testing.case import Case, Part
 from tinyfuse.testing.choices import SeededChoices
 from tinyfuse.testing.schedules import random_schedule
 
-ScheduleOf = Callable[[Case], Schedule]
+ScheduleOf = Callable[[Part], Schedule]
 
 
-def unfused(case: Case) -> Schedule:
+def unfused(case: Part) -> Schedule:
     """Every stage in a loop nest of its own."""
     return default_schedule(case.stages, REFERENCE, fuse=False)[0]
 
 
-def fused(case: Case) -> Schedule:
+def fused(case: Part) -> Schedule:
     """As programs run by default."""
     return default_schedule(case.stages, REFERENCE)[0]
 
@@ -36,12 +37,12 @@ def fused(case: Case) -> Schedule:
 SMALL = replace(REFERENCE, name="small", l1=64, l2=512, l3=1024)
 
 
-def tightly_fused(case: Case) -> Schedule:
+def tightly_fused(case: Part) -> Schedule:
     """As programs run by default where caches are small."""
     return default_schedule(case.stages, SMALL)[0]
 
 
-def plain(case: Case) -> Schedule:
+def plain(case: Part) -> Schedule:
     """No directive at all."""
     return Schedule(case.stages)
 
@@ -52,7 +53,7 @@ def random(seed: int) -> ScheduleOf:
     A function of the seed and the case, so that a failure can be made again.
     """
 
-    def schedule_of(case: Case) -> Schedule:
+    def schedule_of(case: Part) -> Schedule:
         choices = SeededChoices(seed << 32 | crc32(case.text.encode()))
         start = choices.choose((plain, fused, tightly_fused, unfused))(case)
         schedule = random_schedule(choices, start)
@@ -88,12 +89,14 @@ class Variant:
 
     def text(self, case: Case) -> str:
         """The schedule, as failures show it."""
-        return schedule_text(self.schedule_of(case))
+        return "\n".join([schedule_text(self.schedule_of(part)) for part in case.parts])
 
 
 def lowered(case: Case, schedule_of: ScheduleOf) -> Loops:
     """The loops of a case, verified."""
-    loops = lower(schedule_of(case), REFERENCE)
+    pairs = zip(case.program.segments, case.parts, strict=True)
+    schedules = {segment: schedule_of(part) for segment, part in pairs}
+    loops = lower_program(case.program, schedules, REFERENCE)
     verify_loops(loops)
     return loops
 
