@@ -88,10 +88,10 @@ class _Lowering:
         return [Repeat(self._steps(step.body), step.extent, turn, test)]
 
     def _part(self, segment: Segment) -> Sequence[Step]:
-        stages = segment.stages
+        schedule = self.schedules[segment]
+        stages = schedule.stages
         pairs = [*zip(stages.inputs, segment.reads, strict=True)]
         pairs += zip(stages.outputs, segment.writes, strict=True)
-        schedule = self.schedules[segment]
         given = {stage: self.buffer(array) for stage, array in pairs}
         loops = lower(schedule, self.machine, given)
         own = [buffer for buffer, _ in loops.scratch if buffer not in given.values()]
