@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tinyfuse import errors, testing
     from tinyfuse.calibration import calibrate
     from tinyfuse.compilation import Compiled, Lowered, Traced
-    from tinyfuse.control_flow import cond, fori_loop, map, scan, switch, while_loop
+    from tinyfuse.control_flow import cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
     from tinyfuse.inspect import explain
     from tinyfuse.inspect.bisect import bisect
     from tinyfuse.naming import name

@@ -41,11 +41,12 @@ from tinyfuse.signature import (
     take_apart,
     with_aliases,
 )
+from tinyfuse.stage.build_program import build_program
 from tinyfuse.stage.copies import copies
 from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.printer import program_text
 from tinyfuse.stage.program import Program as StagedProgram
-from tinyfuse.stage.program import all_stages, build_program
+from tinyfuse.stage.program import all_stages
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.trace import ArgumentSpec, Trace, trace
 
@@ -242,7 +243,9 @@ class Lowered:
 Scheduled = tuple[tuple[Schedule, tuple[Decision, ...]], ...]
 
 
-def _scheduled(program: StagedProgram, options: Options, machine: Machine) -> tuple[Scheduled, Loops]:
+def _scheduled(
+    program: StagedProgram, options: Options, machine: Machine
+) -> tuple[Scheduled, Loops]:
     """The schedules that the options ask for, and the loop nests of all.
 
     A schedule of the planner's that lowering refuses is a fault of the planner's, not of the

@@ -6,7 +6,6 @@ are plain Python.
 
 from __future__ import annotations
 
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -89,7 +88,7 @@ def while_loop(
 
 
 def _own(value: Any) -> Any:
-    """With arrays of its own, which a body may write: as under jit, the caller's stay as they are."""
+    """With arrays of its own, so that bodies that write leave the caller's as they are."""
     leaves, structure = flatten(value)
     copies = [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
     return structure.unflatten(copies)
@@ -175,7 +174,7 @@ def _traced_scan(
     return carry, structure.unflatten(stacks)
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
     """A function of the elements along the first axis of arrays, its results stacked.
 
     f: of the elements at one position. xs: an array or a container of arrays of equal first

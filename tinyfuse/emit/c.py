@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 
 from tinyfuse.dtypes import BOOL
 from tinyfuse.emit import vectors
 from tinyfuse.emit.blocks import BlockLoop, fits_a_block, goes_by_blocks, streams
 from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
+from tinyfuse.emit.entry import EntryCalls, touched
 from tinyfuse.emit.expression import Expressions, InLoop
 from tinyfuse.emit.places import Places
 from tinyfuse.emit.prelude import prelude_text, runtime_c
@@ -19,23 +19,18 @@ from tinyfuse.loops.ir import (
     Alloc,
     Block,
     Buffer,
-    Choice,
     For,
     If,
     Kernel,
     Let,
     LoopKind,
     Loops,
-    Moves,
     Prefetch,
-    Repeat,
     Row,
     Rows,
     Scope,
     SortRow,
     Statement,
-    Step,
-    Steps,
     Store,
     Transpose,
     walk_statements,
@@ -158,7 +153,7 @@ def _task(kernel: Kernel, name: str) -> str:
 
 
 def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None], watched: bool) -> str:
-    touched_anywhere = _touched(loops)
+    touched_anywhere = touched(loops)
     lines = []
     for number, buffer in enumerate((*loops.inputs, *loops.outputs)):
         if buffer in touched_anywhere:
@@ -166,8 +161,8 @@ def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None], wat
     for buffer, offset in loops.scratch:
         place = f"(void *)((char *)scratch + {offset})" if offset else "scratch"
         lines.append(f"{type_text(buffer.dtype, used)} *{buffer.name} = {place};")
-    place = len(loops.inputs) + len(loops.outputs)
-    lines += _Entry(loops, tasks, used, place if watched else None).lines()
+    watch = len(loops.inputs) + len(loops.outputs) if watched else None
+    lines += EntryCalls(loops, tasks, used, watch).lines()
     body = "".join(f"  {line}\n" for line in lines)
     unused = [
         name
@@ -182,141 +177,6 @@ def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None], wat
     head = f"int {loops.name}(void *const *arrays, void *scratch, const tf_pool *pool)"
     comment = "\n".join(entry_comment(loops))
     return f"{comment}\n{head} {{\n{ignored}{body}  return 0;\n}}"
-
-
-class _Entry:
-    """The calls of the kernels, with the loops and choices around them.
-
-    watch: the place of a watch, which is told of the moments between two kernels; where there are
-    loops, of those before and after each.
-    """
-
-    def __init__(
-        self,
-        loops: Loops,
-        tasks: Mapping[Kernel, str],
-        used: dict[str, None],
-        watch: int | None,
-    ):
-        self.loops, self.tasks, self.used, self.watch = loops, tasks, used, watch
-        buffers = (*loops.inputs, *loops.outputs, *(buffer for buffer, _ in loops.scratch))
-        self.taken = {buffer.name for buffer in buffers}
-
-    def lines(self) -> list[str]:
-        if self.loops.steps:
-            return self.steps(self.loops.body)
-        calls = [self.call(kernel) for kernel in self.loops.kernels]
-        if self.watch is None:
-            return calls
-        moments = [self.moment(number) for number in range(len(calls) + 1)]
-        return [line for pair in zip(moments, [*calls, ""], strict=True) for line in pair if line]
-
-    def moment(self, number: int) -> str:
-        return f"tf_moment(arrays[{self.watch}], {number});"
-
-    def call(self, kernel: Kernel) -> str:
-        return _call(kernel, self.tasks[kernel.function])
-
-    def watched(self, kernel: Kernel) -> list[str]:
-        """A call in a loop: with the moments before and after it."""
-        if self.watch is None:
-            return [self.call(kernel)]
-        first = 2 * next(at for at, each in enumerate(self.loops.kernels) if each is kernel)
-        return [self.moment(first), self.call(kernel), self.moment(first + 1)]
-
-    def steps(self, body: Sequence[Step], moves: Moves = ()) -> list[str]:
-        lines: list[str] = []
-        for step in body:
-            if isinstance(step, Kernel):
-                lines += self.watched(step)
-            elif isinstance(step, Choice):
-                lines += self.choice(step)
-            else:
-                lines += self.repeat(step)
-        return [*lines, *[line for cycle in _cycles(moves) for line in self.exchange(cycle)]]
-
-    def repeat(self, step: Repeat) -> list[str]:
-        inside = self.steps(step.steps.body, step.steps.moves)
-        if step.test:
-            return _braced(f"while ({step.test.name}[0])", inside)
-        name = unused("turn_number", self.taken)
-        if step.turn:
-            inside = [f"{step.turn.name}[0] = {name};", *inside]
-        lines = _braced(f"for (long {name} = 0; {name} < {step.extent}; {name}++)", inside)
-        self.taken.discard(name)
-        return lines
-
-    def choice(self, step: Choice) -> list[str]:
-        lines: list[str] = []
-        *firsts, last = step.branches
-        for at, branch in enumerate(firsts):
-            test = f"{step.index.name}[0] <= {at}"
-            lines += _braced(f"if ({test})", self.steps(branch.body, branch.moves))
-            lines[-1] += " else "
-        inside = _braced("", self.steps(last.body, last.moves))
-        return _chained([*lines, *inside])
-
-    def exchange(self, cycle: Sequence[Buffer]) -> list[str]:
-        """Pointers that each take the place of the one before."""
-        kept = unused("kept", self.taken)
-        self.taken.discard(kept)
-        first, *_ = cycle
-        pairs = [f"{to.name} = {source.name};" for to, source in pairwise(cycle)]
-        declared = f"{type_text(first.dtype, self.used)} *{kept} = {first.name};"
-        return _braced("", [declared, *pairs, f"{cycle[-1].name} = {kept};"])
-
-
-def _braced(head: str, inside: Sequence[str]) -> list[str]:
-    return [f"{head} {{".lstrip(), *[f"  {line}" for line in inside], "}"]
-
-
-def _chained(lines: Sequence[str]) -> list[str]:
-    """With what follows `else` in its line."""
-    joined: list[str] = []
-    for line in lines:
-        if joined and joined[-1].endswith("else "):
-            joined[-1] += line
-        else:
-            joined.append(line)
-    return joined
-
-
-def _cycles(moves: Moves) -> list[list[Buffer]]:
-    """Buffers of which each gets the memory of the next, the last one that of the first."""
-    sources = dict(moves)
-    cycles: list[list[Buffer]] = []
-    while sources:
-        start = next(iter(sources))
-        cycle = [start]
-        while (source := sources.pop(cycle[-1])) is not start:
-            cycle.append(source)
-        cycles.append(cycle)
-    return cycles
-
-
-def _touched(loops: Loops) -> set[Buffer]:
-    """The buffers that the entry mentions."""
-    touched = {buffer for kernel in loops.kernels for buffer in kernel.parameters}
-    waiting: list[Step | Steps] = [loops.steps] if loops.steps else []
-    for node in waiting:
-        if isinstance(node, Steps):
-            touched.update([buffer for move in node.moves for buffer in move])
-            waiting += node.body
-        elif isinstance(node, Choice):
-            touched.add(node.index)
-            waiting += node.branches
-        elif isinstance(node, Repeat):
-            touched.update([buffer for buffer in (node.turn, node.test) if buffer])
-            waiting.append(node.steps)
-    return touched
-
-
-def _call(kernel: Kernel, task: str) -> str:
-    arguments = ", ".join(buffer.name for buffer in kernel.parameters)
-    if not kernel.parallel:
-        return f"{kernel.function.name}({arguments});"
-    extent = kernel.parallel.variable.extent
-    return f"tf_run(pool, {task}, (void *[]){{{arguments}}}, {extent}, {kernel.grain});"
 
 
 def _is_of_vectors(statement: Statement) -> bool:

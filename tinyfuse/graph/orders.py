@@ -207,8 +207,8 @@ def leaf_axes(graph: Graph) -> dict[Atom, Masks]:
     """For each array, by which of its axes its leaves are indexed.
 
     A leaf is an input of the graph or the output of a reduce, contract, iota, gather, scatter,
-    cumulative, sort, argsort, loop, while or cond; it is indexed by all its axes. All other equations compute an
-    element from elements of their inputs, and so hand on the leaves of these:
+    cumulative, sort, argsort, loop, while or cond; it is indexed by all its axes. All other
+    equations compute an element from elements of their inputs, and so hand on the leaves of these:
 
     - elementwise and cast at the same place; transpose, slice, broadcast where numpy says; an axis
       that is new or was stretched does not index;

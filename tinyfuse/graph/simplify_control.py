@@ -1,4 +1,4 @@
-"""Loops and choices without what changes nothing: what no turn changes, nobody reads, or is twice."""
+"""Loops and choices without what no turn changes, nobody reads, or is there twice."""
 
 from __future__ import annotations
 
@@ -132,9 +132,7 @@ def _with_operands(eqn: Eqn, simplify: Simplify) -> Eqn:
     """Operands that the graphs only read: each once, no literals, all used."""
     leading = _leading(eqn)
     fixed = 1 if eqn.primitive is p.cond else carried_count(eqn)
-    used = {
-        var for graph in bodies(eqn).values() for var in _used(graph, graph.outputs)
-    }
+    used = {var for graph in bodies(eqn).values() for var in _used(graph, graph.outputs)}
     first: dict[Atom, int] = {}
     literals: dict[int, Literal] = {}
     repeated: dict[int, int] = {}
@@ -153,8 +151,12 @@ def _with_operands(eqn: Eqn, simplify: Simplify) -> Eqn:
         return eqn
     graphs = {}
     for what, graph in bodies(eqn).items():
-        new: dict[Atom, Atom] = {graph.inputs[leading + at]: value for at, value in literals.items()}
-        new.update({graph.inputs[leading + a]: graph.inputs[leading + b] for a, b in repeated.items()})
+        new: dict[Atom, Atom] = {
+            graph.inputs[leading + at]: value for at, value in literals.items()
+        }
+        new.update(
+            {graph.inputs[leading + a]: graph.inputs[leading + b] for a, b in repeated.items()}
+        )
         # The number of a branch is no input of the graphs.
         places = [leading + at for at in kept if leading + at >= 0]
         inputs = [*graph.inputs[: max(leading, 0)], *[graph.inputs[place] for place in places]]

@@ -75,7 +75,8 @@ class _Lowering:
 
     def _steps(self, block: p.Block) -> Steps:
         body = tuple([made for step in block.steps for made in self._step(step)])
-        moves = tuple([(self.buffer(to), self.buffer(source)) for to, source in block.moves])
+        moved = [(to, source) for to, source in block.moves if to.size]
+        moves = tuple([(self.buffer(to), self.buffer(source)) for to, source in moved])
         return Steps(body, moves)
 
     def _step(self, step: p.Step) -> Sequence[Step]:

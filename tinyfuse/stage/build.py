@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,17 +23,18 @@ if TYPE_CHECKING:
     from tinyfuse.source import Source
 
 
-
 class Part(NamedTuple):
     """A graph that is a part of a larger program: steps of reductions are those of the whole.
 
-    called: the names of inputs that stages have already.
+    called: the names of inputs that stages have already. returned_as: what copies of values that it
+    returns are called.
     """
 
     name: str
     names: Names
     called: Mapping[Var, StageName]
     steps: Mapping[Eqn, Steps]
+    returned_as: Sequence[str]
 
 
 # A view whose indices have more divisions inside one another than this is computed and stored.
@@ -52,7 +54,8 @@ def built(builder: Builder, graph: Graph) -> Stages:
     for eqn in graph.eqns:
         builder.sources = (eqn.source,) if eqn.source else ()
         RULES[eqn.primitive](builder, eqn)
-    outputs = tuple([builder.output(atom) for atom in graph.outputs])
+    pairs = zip(graph.outputs, builder.returned_as, strict=False)
+    outputs = tuple([builder.output(atom, name) for atom, name in pairs])
     return Stages(builder.name, builder.inputs, _needed(builder.stages, outputs), outputs)
 
 
@@ -75,8 +78,9 @@ class Builder:
         self.layouts = {} if part else output_layouts(graph)
         self.names = part.names if part else Names()
         self.name = part.name if part else self.names.fresh(graph.name)
-        called = part.called if part else {}
+        called = part.called if part else None
         self.called = stage_names(graph, self.names, INDEX_MAPS, self.layouts, called)
+        self.returned_as = part.returned_as if part else repeat("out")
         self.axis_names = AxisNames(self.names)
         self.steps = part.steps if part else reduction_steps(graph)
         self.sources: tuple[Source, ...] = ()
@@ -169,11 +173,11 @@ class Builder:
             view = whole(self.add(self.names.fresh("copy"), axes, view.at(axis_indices(axes))))
         self.views[eqn.output] = view
 
-    def output(self, atom: Atom) -> Stage:
+    def output(self, atom: Atom, name: str) -> Stage:
         """The stage that holds an output: its own, or a copy of a view or of what is returned."""
         stage = self._own_stage(atom)
         if stage is None or stage.is_input or stage in self._returned:
-            stage = self._copy(atom, self.view(atom))
+            stage = self._copy(atom, self.view(atom), name)
         self._returned[stage] = None
         return stage
 
@@ -184,11 +188,11 @@ class Builder:
         own = isinstance(view.base, Stage) and (laid_out or view.whole)
         return view.base if own else None  # type: ignore[return-value]
 
-    def _copy(self, atom: Atom, view: View) -> Stage:
+    def _copy(self, atom: Atom, view: View, called: str) -> Stage:
         axes = self.axes(atom.shape)
         self.sources = view.base.sources if isinstance(view.base, Stage) else ()
         body = view.at(axis_indices(axes))
         if atom in self.called and not view.whole:
             name, named = self.called.pop(atom)
             return self.add(name, axes, body, named=named)
-        return self.add(self.names.fresh("out"), axes, body)
+        return self.add(self.names.fresh(called), axes, body)

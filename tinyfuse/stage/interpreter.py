@@ -44,16 +44,12 @@ def interpret_program(
     program: Program, arrays: Sequence[np.ndarray], numerics: OrderedNumerics
 ) -> list[np.ndarray]:
     """The outputs of a program with loops, for one array for each of its inputs."""
-    memory = {
-        array.itself(): value for array, value in zip(program.inputs, arrays, strict=True)
-    }
+    memory = {array.itself(): value for array, value in zip(program.inputs, arrays, strict=True)}
     _run_block(program.block, memory, numerics)
     return [memory[array.itself()] for array in program.outputs]
 
 
-def _run_block(
-    block: Block, memory: dict[Held, np.ndarray], numerics: OrderedNumerics
-) -> None:
+def _run_block(block: Block, memory: dict[Held, np.ndarray], numerics: OrderedNumerics) -> None:
     for step in block.steps:
         if isinstance(step, Segment):
             read = [memory[array.itself()] for array in step.reads]

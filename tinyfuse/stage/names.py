@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, count, islice
 from math import prod
-from types import MappingProxyType
 from typing import NamedTuple
 
 from tinyfuse.graph.ir import Graph, Primitive, Var
@@ -170,14 +169,16 @@ def stage_names(
     names: Names,
     views: Collection[Primitive],
     layouts: Mapping[Var, Layout],
-    known: Mapping[Var, StageName] = MappingProxyType({}),
+    known: Mapping[Var, StageName] | None = None,
 ) -> dict[Var, StageName]:
     """What the stages of a graph's inputs, computed values and copied outputs are called.
 
     The user's names come first: those of inputs, then those that were asked for. A value without
     one is called after a view that shows all of it and has one, then `out` where it is returned,
-    else after its operation. known: the names of inputs that have some.
+    else after its operation. known: for a part of a program the names of inputs that have some.
     """
+    returned = graph.outputs if known is None else ()
+    known = known or {}
     computed = {eqn.output: eqn for eqn in graph.eqns if eqn.primitive not in views}
     seen_as = _names_of_views(graph, computed)
     copied = _copied(graph, computed, layouts)
@@ -188,7 +189,7 @@ def stage_names(
     wanted |= {var: named.name for var, named in by_rank if named.name}
     result = {var: known[var] for var in graph.inputs if var in known}
     result |= {var: StageName(names.fresh(name), True) for var, name in wanted.items()}
-    for var in (*graph.outputs, *layouts, *copied):
+    for var in (*returned, *layouts, *copied):
         if isinstance(var, Var) and var not in result and (var in computed or var in copied):
             result[var] = StageName(names.fresh("out"), False)
     for var, eqn in computed.items():

@@ -16,9 +16,9 @@ from tinyfuse.graph.simplify import simplify
 from tinyfuse.graph.verifier import verify_graph
 from tinyfuse.memory import share_elements
 from tinyfuse.signature import with_aliases
+from tinyfuse.stage.build_program import build_program
 from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.program import Program as StagedProgram
-from tinyfuse.stage.program import build_program
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.testing.compact import CompactNumerics
 from tinyfuse.testing.memory import fresh

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinyfuse import errors, tree
-from tinyfuse.dtypes import FLOAT64, INT64, describe
+from tinyfuse.dtypes import BOOL, FLOAT64, INT64, describe
 from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.source import Source
 from tinyfuse.trace.builder import GraphBuilder, active
@@ -36,6 +36,11 @@ class Kind(NamedTuple):
     @property
     def is_weak(self) -> bool:
         return self.word in ("int", "float")
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether it is one, of Python that stays the same, or of numpy."""
+        return type(self.value) is bool or (self.word == "scalar" and self.dtype == BOOL)
 
     def __str__(self) -> str:
         if self.word == "static":
@@ -68,6 +73,8 @@ class Kind(NamedTuple):
         """The kind of what is once of this one and once of the other; None if there is none."""
         if self == other or self._is_same_value(other):
             return self
+        if self.is_truth and other.is_truth:
+            return Kind("scalar", (), BOOL)
         if "static" in (self.word, other.word) or self.shape != other.shape:
             return None
         if self.is_weak and other.is_weak:
@@ -97,8 +104,8 @@ def leaf_of(value: Any) -> tuple[Kind, Atom | None]:
         if kind is int and not -(2**63) <= value < 2**63:
             return Kind("static", value=value), None
         return Kind(word, (), dtype), Literal(dtype.type(value))
-    if kind is bool or isinstance(value, (np.ndarray, np.generic)) or kind is Tracer:
-        x = traced(np.bool_(value) if kind is bool else value)
+    if isinstance(value, (np.ndarray, np.generic)) or kind is Tracer:
+        x = traced(value)
         return Kind("scalar" if x._scalar else "array", x.shape, x.dtype), x._atom
     return Kind("static", value=value), None
 
@@ -110,7 +117,8 @@ class Carry:
         leaves, self.tree = tree.flatten(value)
         self.what = what
         found = [leaf_of(leaf) for leaf in leaves]
-        self.kinds = [kind for kind, _ in found]
+        self.given = [kind for kind, _ in found]
+        self.kinds = [*self.given]
         self.atoms = [atom for _, atom in found]
 
     def parameters(self) -> list[Var | None]:
@@ -126,10 +134,14 @@ class Carry:
 
     def converted(self, kinds: Sequence[Kind]) -> list[Atom | None]:
         """The atoms as values of these kinds."""
-        return [
-            atom if atom is None else full_atom(cast_atom(atom, kind.dtype), kind.shape)  # type: ignore[arg-type]
-            for atom, kind in zip(self.atoms, kinds, strict=True)
-        ]
+        found: list[Atom | None] = []
+        for atom, own, kind in zip(self.atoms, self.given, kinds, strict=True):
+            if kind.dtype is None:
+                found.append(None)
+                continue
+            atom = Literal(np.bool_(own.value)) if atom is None else atom
+            found.append(full_atom(cast_atom(atom, kind.dtype), kind.shape))
+        return found
 
 
 def joined(one: Carry, other: Carry, source: Source, of_turns: bool = True) -> list[Kind]:
@@ -144,7 +156,7 @@ def joined(one: Carry, other: Carry, source: Source, of_turns: bool = True) -> l
     kinds = []
     for path, mine, its in zip(one.tree.paths(), one.kinds, other.kinds, strict=True):
         kind = mine.joined(its)
-        if kind is None or (of_turns and not mine.is_weak and kind != mine):
+        if kind is None or (of_turns and not mine.is_weak and not mine.is_truth and kind != mine):
             place = "".join([f"[{key!r}]" for key in path])
             of = f"{place} of " if place else ""
             words = f"{of}{one.what} is {mine}, {of}{other.what} is {its}"

@@ -12,8 +12,8 @@ from tinyfuse.graph.ir import Atom, Eqn, Graph, Primitive, Var
 from tinyfuse.source import here
 from tinyfuse.trace.builder import GraphBuilder, active
 from tinyfuse.trace.carried import Carry, joined
-from tinyfuse.trace.operations import cast_atom, traced
 from tinyfuse.trace.constants import filled_atom
+from tinyfuse.trace.operations import cast_atom, traced
 from tinyfuse.trace.recording import FALSE, Part, Recording, also, record
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedInt
@@ -59,8 +59,8 @@ def truth(value: Any) -> Any:
             "a.all()"
         )
     if x.dtype != BOOL:
-        x = x != 0  # type: ignore[comparison-overlap, assignment]
-    return x.reshape(())[()]  # type: ignore[attr-defined]
+        x = x != 0  # type: ignore[assignment]
+    return x.reshape(())[()]
 
 
 class _Loop:
@@ -157,7 +157,7 @@ def stacks_for(
         return []
 
     record(builder, [index], run)
-    stacks = []
+    stacks: list[Tracer | None] = []
     for kind in given[0].kinds:
         if kind.dtype is None:
             stacks.append(None)
@@ -225,9 +225,7 @@ class _Choice:
         recorded, given, kinds = self._recorded()
         begun = [recording.params for recording, _ in recorded]
         reads = list(dict.fromkeys([var for each, _ in recorded for var in each.reads()]))
-        checks = [
-            (at, check) for at, (each, _) in enumerate(recorded) for check in each.checks
-        ]
+        checks = [(at, check) for at, (each, _) in enumerate(recorded) for check in each.checks]
         graphs = []
         for at, (recording, atoms) in enumerate(recorded):
             outputs = [*atoms, *self.part.values(recording)]
@@ -239,9 +237,7 @@ class _Choice:
         like += [Var((), BOOL) for _ in checks]
         cells = [cell._value for cell in self.part.cells]
         params = {"branches": tuple(graphs)}
-        made = define(
-            self.builder, p.cond, (self.index, *cells, *reads), params, like, self.source
-        )
+        made = define(self.builder, p.cond, (self.index, *cells, *reads), params, like, self.source)
         ends = iter(made)
         value = given[0].value([None if kind.word == "static" else next(ends) for kind in kinds])
         self.part.write_back([next(ends) for _ in self.part.cells])
@@ -281,4 +277,3 @@ class _Choice:
 
         recording, _ = self.part.record([], run)
         return recording, given[-1]
-

@@ -44,12 +44,12 @@ def interval(builder: Any, atom: Atom, depth: int = DEEPEST) -> Interval:
         return known
     eqn = builder.memory.producer(atom) if not atom.shape and atom.dtype == INT64 else None
     rule = _ARITHMETIC.get(eqn.params.get("op", "")) if eqn is not None else None
-    if rule is None or not depth:
+    if eqn is None or rule is None or not depth:
         return None, None
     parts = [interval(builder, operand, depth - 1) for operand in eqn.inputs]
     if any(low is None or high is None for low, high in parts):
         return None, None
-    return rule(*parts)  # type: ignore[no-any-return]
+    return rule(*parts)
 
 
 def _corners(a: Any, b: Any) -> Interval:

@@ -7,15 +7,16 @@ choice gives: the part is recorded again, with a parameter in every array that i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
 from tinyfuse.records import dataclass
+from tinyfuse.source import here
 from tinyfuse.trace.builder import GraphBuilder
 from tinyfuse.trace.cells import STATE, Cell, note, put_back, write
+from tinyfuse.trace.operation import explained
 from tinyfuse.trace.specs import Check, NeedsValue
 
 MOST_RECORDINGS = 8  # of one part; each finds more that it writes
@@ -59,11 +60,7 @@ def record(
         ]
     except NeedsValue as needed:
         if needed.index is None:
-            raise errors.NumberConversionError(
-                f"{needed.reason} needs the value of a number that is computed in a loop or a "
-                "branch, which is known only when the compiled function runs; use arrays and "
-                "numpy's functions there"
-            ) from None
+            raise explained(unknown_number(needed), here()) from None
         raise
     finally:
         changed, builder.changed = builder.changed, outer
@@ -76,6 +73,13 @@ def record(
 
 
 _VALUE = STATE.index("_value")
+
+
+def unknown_number(needed: NeedsValue) -> errors.NumberConversionError:
+    return errors.NumberConversionError(
+        f"{needed.reason} needs the value of a number that is computed in a loop or a branch, "
+        "which is known only when the compiled function runs; use arrays and numpy's functions"
+    )
 
 
 class Part:
@@ -92,7 +96,7 @@ class Part:
         for _ in range(MOST_RECORDINGS):
             begun = [self._parameter(cell) for cell in self.cells]
 
-            def run_with_parameters() -> Sequence[Atom]:
+            def run_with_parameters(begun: Sequence[Var] = begun) -> Sequence[Atom]:
                 for cell, var in zip(self.cells, begun, strict=True):
                     self._hold(cell, var)
                 return run()
@@ -142,9 +146,7 @@ def _held(recording: Recording, cell: Cell, begun: Var) -> Atom:
     return next((atom for each, atom in recording.written if each is cell), begun)
 
 
-def closed(
-    name: str, recording: Recording, outputs: Sequence[Atom], reads: Sequence[Var]
-) -> Graph:
+def closed(name: str, recording: Recording, outputs: Sequence[Atom], reads: Sequence[Var]) -> Graph:
     """The graph of a recording: of its parameters, then of what it reads from outside."""
     inputs = (*recording.params, *reads)
     return Graph(name, inputs, tuple(recording.eqns), tuple(outputs))

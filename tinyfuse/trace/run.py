@@ -24,8 +24,9 @@ from tinyfuse.trace.elements import without_tracing
 from tinyfuse.trace.layouts import contiguous
 from tinyfuse.trace.masks import REMEDY, Masked
 from tinyfuse.trace.operations import is_traced
+from tinyfuse.trace.recording import unknown_number
 from tinyfuse.trace.scope import Scope
-from tinyfuse.trace.specs import ArgumentSpec, NeedsElements, OutputSpec, Trace
+from tinyfuse.trace.specs import ArgumentSpec, NeedsElements, NeedsValue, OutputSpec, Trace
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 from tinyfuse.tree import TreeDef
@@ -77,7 +78,7 @@ def _trace(
     state.builder, state.scope = builder, scope
     try:
         with paused():
-            returned = scope.see_root(function)(*args, **kwargs)
+            returned = _returned(scope.see_root(function), args, kwargs)
         results, out_tree = tree.flatten(returned)
         effects = Effects([*arguments, *scope.captured()])
         numbers = [leaf for leaf in leaves if is_traced(leaf) and isinstance(leaf, _NUMBERS)]
@@ -91,6 +92,15 @@ def _trace(
     except SideEffectError as error:
         raise SideEffectError(f"{error}{_definition(function)}") from None
     return _finished(builder, name, tuple(specs), tuple(outputs), out_tree, effects)
+
+
+def _returned(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    try:
+        return function(*args, **kwargs)
+    except NeedsValue as needed:
+        if needed.index is None:
+            raise unknown_number(needed) from None
+        raise
 
 
 def _classes(in_tree: TreeDef) -> list[type]:

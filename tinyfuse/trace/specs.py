@@ -140,10 +140,12 @@ class NeedsElements(BaseException):
 class NeedsValue(BaseException):
     """Python needs the value of a run-time float; make that spec static and trace again.
 
+    index: of the spec; None where the number is computed in a loop or a choice.
+
     Not an Exception, so that the user's `except Exception` does not stop it.
     """
 
-    def __init__(self, index: int, reason: str):
+    def __init__(self, index: int | None, reason: str):
         super().__init__(reason)
-        self.index = index
+        self.index: Any = index
         self.reason = reason

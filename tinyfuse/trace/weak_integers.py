@@ -124,7 +124,10 @@ for _name, _ufunc in [
 
 def _power(self: TracedInt, other: Any, modulo: Any = None) -> Any:
     if type(other) is int and modulo is None and 1 <= other <= 3:
-        return self if other == 1 else self * self ** (other - 1)
+        power = self
+        for _ in range(other - 1):
+            power = operate(_arithmetic, "multiply", power, self)
+        return power
     return NotImplemented if type(other) not in _NUMBERS else _need(self, "i ** n")
 
 
