@@ -45,31 +45,58 @@ class Recording:
         return [atom for atom in dict.fromkeys(used) if isinstance(atom, Var) and atom not in own]
 
 
+class Recorder:
+    """Records what is traced from when it is made until it ends, apart from the rest.
+
+    Whatever it changes in tracers from before is undone.
+    """
+
+    def __init__(self, builder: GraphBuilder) -> None:
+        self.builder = builder
+        self._start, self._checks, self._born = (
+            len(builder.eqns),
+            len(builder.checks),
+            builder.cells,
+        )
+        self._outer, builder.changed = builder.changed, {}
+
+    def written(self) -> list[tuple[Cell, Atom]]:
+        """The arrays from before that have been written, with what they hold now."""
+        return [
+            (cell, cell._value)
+            for cell, state in (self.builder.changed or {}).values()
+            if self.is_older(cell) and cell._root is None and cell._value is not state[_VALUE]
+        ]
+
+    def is_older(self, cell: Cell) -> bool:
+        """Whether a cell was there before."""
+        return cell._born <= self._born
+
+    def end(self, params: Sequence[Var], outputs: Sequence[Atom] = ()) -> Recording:
+        builder, written = self.builder, self.written()
+        for cell, state in (builder.changed or {}).values():
+            put_back(cell, state)
+        builder.changed = self._outer
+        checks = builder.checks[self._checks :]
+        del builder.checks[self._checks :]
+        eqns = builder.cut(self._start)
+        return Recording(list(params), eqns, list(outputs), written, checks)
+
+
 def record(
     builder: GraphBuilder, params: Sequence[Var], run: Callable[[], Sequence[Atom]]
 ) -> Recording:
-    """Run a part of the function; whatever it changes in tracers from before is undone."""
-    start, checks, born = len(builder.eqns), len(builder.checks), builder.cells
-    outer, builder.changed = builder.changed, {}
+    """Run a part of the function."""
+    recorder, outputs = Recorder(builder), []
     try:
         outputs = list(run())
-        written = [
-            (cell, cell._value)
-            for cell, state in builder.changed.values()
-            if cell._born <= born and cell._root is None and cell._value is not state[_VALUE]
-        ]
     except NeedsValue as needed:
         if needed.index is None:
             raise explained(unknown_number(needed), here()) from None
         raise
     finally:
-        changed, builder.changed = builder.changed, outer
-        for cell, state in changed.values():
-            put_back(cell, state)
-        found = builder.checks[checks:]
-        del builder.checks[checks:]
-        eqns = builder.cut(start)
-    return Recording(list(params), eqns, outputs, written, found)
+        recording = recorder.end(params, outputs)
+    return recording
 
 
 _VALUE = STATE.index("_value")
@@ -94,11 +121,10 @@ class Part:
     ) -> tuple[Recording, list[Var]]:
         """The recording, and for each cell that is written the parameter it begins with."""
         for _ in range(MOST_RECORDINGS):
-            begun = [self._parameter(cell) for cell in self.cells]
+            begun = self.parameters()
 
             def run_with_parameters(begun: Sequence[Var] = begun) -> Sequence[Atom]:
-                for cell, var in zip(self.cells, begun, strict=True):
-                    self._hold(cell, var)
+                self.hold(begun)
                 return run()
 
             recording = record(self.builder, [*params, *begun], run_with_parameters)
@@ -122,6 +148,15 @@ class Part:
     def _begun(self, recording: Recording) -> list[tuple[Cell, Var]]:
         count = len(self.cells)
         return list(zip(self.cells, recording.params[len(recording.params) - count :], strict=True))
+
+    def parameters(self) -> list[Var]:
+        """New variables for what the cells hold."""
+        return [self._parameter(cell) for cell in self.cells]
+
+    def hold(self, begun: Sequence[Var]) -> None:
+        """Let the cells hold these, in a part that is being recorded."""
+        for cell, var in zip(self.cells, begun, strict=True):
+            self._hold(cell, var)
 
     def _parameter(self, cell: Cell) -> Var:
         old = cell._value
