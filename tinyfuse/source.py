@@ -187,6 +187,25 @@ def _parse(code: CodeType) -> list[_Statement]:
     return []
 
 
+def parsed_function(code: CodeType) -> ast.AST | None:
+    """The tree of a function's definition, with the places of its file; None without a source."""
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename)
+    first, last = code.co_firstlineno, _last_line(code)
+    block = lines[first - 1 : last]
+    indent = min((_indent(line) for line in block if line.strip()), default=0)
+    try:
+        with _parsing:
+            module = ast.parse(("if True:\n" if indent else "\n") + "".join(block))
+    except (SyntaxError, ValueError):
+        return None
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            ast.increment_lineno(node, first - 2)
+            return node
+    return None
+
+
 def _last_line(code: CodeType) -> int:
     """The last line of a function, closing brackets that stand on lines of their own included."""
     last = max([line for *_, line in code.co_lines() if line is not None], default=0)

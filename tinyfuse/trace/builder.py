@@ -17,7 +17,7 @@ from tinyfuse.trace.captured import Captured, Guard, Place, SameAs, SameType
 from tinyfuse.trace.known import Known
 from tinyfuse.trace.layouts import Layouts
 from tinyfuse.trace.reachable import find_places
-from tinyfuse.trace.specs import Check
+from tinyfuse.trace.specs import Check, Rolling
 
 
 class GraphBuilder:
@@ -40,6 +40,7 @@ class GraphBuilder:
         "known",
         "layouts",
         "memory",
+        "rolling",
         "source",
         "strides",
         "writes",
@@ -60,6 +61,7 @@ class GraphBuilder:
         self.layouts: dict[Var, None] = {}  # inputs whose strides have decided something
         self.memory = Layouts(self)
         self.known = Known(self)
+        self.rolling = Rolling()
         self.frozen: Collection[tuple[Any, ...]] = ()  # places whose elements tracing sees
         self._constants: dict[Any, Var] = {}
         self._function = function

@@ -9,7 +9,8 @@ from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Primitive, Var
-from tinyfuse.source import here
+from tinyfuse.records import dataclass
+from tinyfuse.source import Source, here
 from tinyfuse.trace.builder import GraphBuilder, active
 from tinyfuse.trace.carried import Carry, joined
 from tinyfuse.trace.constants import filled_atom
@@ -89,34 +90,10 @@ class _Loop:
     def result(self) -> Any:
         """What is carried in the end."""
         begun, recording = self._recorded()
-        carried = [var for var in begun if var is not None]
-        reads = recording.reads()
-        flags = [Var((), BOOL) for _ in recording.checks]
-        outputs = [*recording.outputs, *self.part.values(recording)]
-        outputs += [
-            also(recording, "logical_or", flag, check.output)
-            for flag, check in zip(flags, recording.checks, strict=True)
-        ]
-        written = recording.params[len(self.leading) + len(carried) :]
-        inputs = (*self.leading, *carried, *written, *flags, *reads)
-        graph = Graph("body", inputs, tuple(recording.eqns), tuple(outputs))
-        given = [atom for atom in self.init.converted(self.init.kinds) if atom is not None]
-        given += [cell._value for cell in self.part.cells]
-        given += [FALSE for _ in flags]
-        made = define(
-            self.builder,
-            self.primitive,
-            (*given, *reads),
-            {**self.params, "body": graph},
-            [*carried, *written, *flags],
-            self.source,
-        )
-        ends = iter(made)
-        result = self.init.value([None if var is None else next(ends) for var in begun])
-        self.part.write_back([next(ends) for _ in written])
-        for check, flag in zip(recording.checks, ends, strict=True):
-            self.builder.checks.append(_of_loop(check, flag))
-        return result
+        atoms = self.init.converted(self.init.kinds)
+        loop = ClosedLoop(self.primitive, self.params, self.leading, self.source)
+        ends = iter(loop.close(self.part, recording, begun, atoms))
+        return self.init.value([None if var is None else next(ends) for var in begun])
 
     def _recorded(self) -> tuple[list[Var | None], Recording]:
         """The body, recorded until what it gives is of the kind of what it takes."""
@@ -139,6 +116,52 @@ class _Loop:
             recording, _ = self.part.record([*self.leading, *carried], run)
             if kinds == self.init.kinds:
                 return begun, recording
+
+
+@dataclass(slots=True)
+class ClosedLoop:
+    """A loop whose body has been recorded. leading: what its body takes first."""
+
+    primitive: Primitive
+    params: dict[str, Any]
+    leading: list[Var]
+    source: Source
+
+    def close(
+        self,
+        part: Part,
+        recording: Recording,
+        begun: Sequence[Var | None],
+        given: Sequence[Atom | None],
+    ) -> list[Var]:
+        """Append the equation of a loop, and let what it writes be as it is in the end.
+
+        begun, given: the parameters that the body begins with, and what they are before. Returns
+        what is carried in the end.
+        """
+        builder = part.builder
+        carried = [var for var in begun if var is not None]
+        reads = recording.reads()
+        flags = [Var((), BOOL) for _ in recording.checks]
+        outputs = [*recording.outputs, *part.values(recording)]
+        outputs += [
+            also(recording, "logical_or", flag, check.output)
+            for flag, check in zip(flags, recording.checks, strict=True)
+        ]
+        written = recording.params[len(self.leading) + len(carried) :]
+        inputs = (*self.leading, *carried, *written, *flags, *reads)
+        graph = Graph("body", inputs, tuple(recording.eqns), tuple(outputs))
+        operands: list[Atom] = [atom for atom in given if atom is not None]
+        operands += [cell._value for cell in part.cells]
+        operands += [FALSE for _ in flags]
+        params = {**self.params, "body": graph}
+        like = [*carried, *written, *flags]
+        made = define(builder, self.primitive, (*operands, *reads), params, like, self.source)
+        ends = made[: len(carried)]
+        part.write_back(made[len(carried) : len(carried) + len(written)])
+        for check, flag in zip(recording.checks, made[len(carried) + len(written) :], strict=True):
+            builder.checks.append(_of_loop(check, flag))
+        return ends
 
 
 def stacks_for(

@@ -26,7 +26,16 @@ from tinyfuse.trace.masks import REMEDY, Masked
 from tinyfuse.trace.operations import is_traced
 from tinyfuse.trace.recording import unknown_number
 from tinyfuse.trace.scope import Scope
-from tinyfuse.trace.specs import ArgumentSpec, NeedsElements, NeedsValue, OutputSpec, Trace
+from tinyfuse.trace.specs import (
+    ArgumentSpec,
+    LoopPlace,
+    NeedsElements,
+    NeedsValue,
+    OutputSpec,
+    Rolling,
+    Trace,
+    Unroll,
+)
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 from tinyfuse.tree import TreeDef
@@ -42,9 +51,18 @@ def trace(
     `tinyfuse.errors` for what can't be traced, and whatever the function itself raises.
     """
     frozen: set[tuple[Any, ...]] = set()
+    unrolled: dict[LoopPlace, str] = {}
     while True:
+        rolling = Rolling(unrolled)
         try:
-            return _trace(function, in_tree, specs, name, frozen)
+            return _trace(function, in_tree, specs, name, frozen, rolling)
+        except Unroll as unroll:
+            _write_out(unrolled, [unroll.place], unroll.reason, name)
+        except Exception as error:
+            if not rolling.failed:
+                raise
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            _write_out(unrolled, rolling.failed, reason, name)
         except NeedsElements as needed:
             frozen.update([place.path for place in needed.places])
             log.info(
@@ -54,14 +72,25 @@ def trace(
             )
 
 
+def _write_out(
+    unrolled: dict[LoopPlace, str], places: Sequence[LoopPlace], reason: str, name: str
+) -> None:
+    for place in places:
+        if place not in unrolled:
+            unrolled[place] = reason
+            log.info("retrace %s: the loop at %s:%d is written out (%s)", name, *place, reason)
+
+
 def _trace(
     function: Callable[..., Any],
     in_tree: TreeDef,
     specs: Sequence[ArgumentSpec],
     name: str,
     frozen: Collection[tuple[Any, ...]],
+    rolling: Rolling,
 ) -> Trace:
     builder = GraphBuilder(function)
+    builder.rolling = rolling
     scope = Scope(builder, frozen)
     names = argument_names(function, in_tree)
     leaves: list[Any] = []
@@ -85,6 +114,7 @@ def _trace(
         outputs = [_output(builder, effects, scope.original(value), numbers) for value in results]
     finally:
         state.builder, state.scope = outer
+    _require_defined(builder, outputs, effects)
     _require_unchanged(function, (args, kwargs), leaves, in_tree, names)
     builder.verify_unchanged()
     try:
@@ -101,6 +131,20 @@ def _returned(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if needed.index is None:
             raise unknown_number(needed) from None
         raise
+
+
+def _require_defined(
+    builder: GraphBuilder, outputs: Sequence[OutputSpec], effects: Effects
+) -> None:
+    """Raises Unroll where something outlives the turn of a loop that has computed it."""
+    if not builder.rolling.rolled:
+        return
+    defined = {var for eqn in builder.eqns for var in eqn.outputs}
+    defined.update([*builder.inputs, *builder.captured_by_var()])
+    used = [atom for eqn in builder.eqns for atom in eqn.inputs]
+    used += [output.atom for output in outputs] + [each.value for each in effects.arrays]
+    if any(isinstance(atom, Var) and atom not in defined for atom in used):
+        raise Unroll(builder.rolling.rolled[0], "what a turn computes is kept outside of it")
 
 
 def _classes(in_tree: TreeDef) -> list[type]:

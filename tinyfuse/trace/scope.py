@@ -36,6 +36,8 @@ from tinyfuse.trace.captured import (
 )
 from tinyfuse.trace.containers import Containers, warn_frozen
 from tinyfuse.trace.reachable import find_hidden, is_users, mentioned_names
+from tinyfuse.trace.rewriting import LOOP, rewritten
+from tinyfuse.trace.rolling import Loop
 from tinyfuse.trace.stand_ins import NUMPY, original_of, stand_in_for
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
@@ -155,7 +157,7 @@ class Scope:
         known = self._copies.get(id(original))
         if known is not None:
             return known[1]
-        code = original.__code__
+        code = rewritten(original.__code__)
         if not is_users(original.__module__ or "", code.co_filename):
             if original.__closure__:
                 self._uncopied.append(original)
@@ -301,7 +303,11 @@ class Globals(dict):
         super().__init__({name: live[name] for name in live if name.startswith("__")})
         theirs = live.get("__builtins__", builtins)
         self._builtins: Mapping[str, Any] = theirs if isinstance(theirs, dict) else vars(theirs)
-        self["__builtins__"] = {**self._builtins, "__import__": _importing(scope)}
+        self["__builtins__"] = {
+            **self._builtins,
+            "__import__": _importing(scope),
+            LOOP: Loop,
+        }
         self._scope = scope
         self._live = live
         self._seen: dict[str, Any] = {}

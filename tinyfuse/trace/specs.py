@@ -137,6 +137,35 @@ class NeedsElements(BaseException):
         self.reason = reason
 
 
+# A loop in the user's code: file and line.
+LoopPlace = tuple[str, int]
+
+
+class Unroll(BaseException):
+    """A loop cannot be one loop of the program; write out its turns and trace again."""
+
+    def __init__(self, place: LoopPlace, reason: str):
+        super().__init__(reason)
+        self.place = place
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class Rolling:
+    """Which loops of a function are written out, and why, and what has been found about others.
+
+    failed: those whose body did not come to its end. rolled: those that are one loop of the
+    program, with how many turns. turns: how many of all loops around are written out.
+    """
+
+    unrolled: dict[LoopPlace, str] = field(default_factory=dict)
+    failed: list[LoopPlace] = field(default_factory=list)
+    rolled: list[LoopPlace] = field(default_factory=list)
+    told: dict[LoopPlace, None] = field(default_factory=dict)
+    turns: int = 1
+    rehearsing: int = 0  # loops around whose body is recorded only to look at it
+
+
 class NeedsValue(BaseException):
     """Python needs the value of a run-time float; make that spec static and trace again.
 
