@@ -166,7 +166,6 @@ class _Rolled:
         rolling.rehearsing += 1
         try:
             first = yield from self._turn(self.before, {})
-            self.part.add(first.recording)
             names = {at for at in range(len(self.before)) if self._changes(first, at)}
             for at in names:
                 if self.before[at] is not MISSING:
