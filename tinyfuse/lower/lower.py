@@ -7,7 +7,7 @@ cover is the image of its consumer's ranges under the consumer's index expressio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 
@@ -26,6 +26,7 @@ from tinyfuse.loops.ir import (
     Statement,
     Store,
 )
+from tinyfuse.loops.names import unused
 from tinyfuse.lower.alike import Form, Key, Known, form_of
 from tinyfuse.lower.bounds import Ranges, whole
 from tinyfuse.lower.collapse import collapse
@@ -53,20 +54,31 @@ from tinyfuse.stage.ir import Order, Stage, sources_of
 
 
 def lower(
-    schedule: Schedule, machine: Machine, arrays: Mapping[Stage, Buffer] = MappingProxyType({})
+    schedule: Schedule,
+    machine: Machine,
+    arrays: Mapping[Stage, Buffer] = MappingProxyType({}),
+    taken: Collection[str] = (),
 ) -> Loops:
     """The loop nests of a scheduled program, one kernel for each stage computed at the root.
 
-    arrays: buffers of some inputs and outputs; an input and an output can have the same.
+    arrays: buffers of some inputs and outputs; an input and an output can have the same. taken:
+    names that kernels and other buffers must not have.
     Raises ScheduleError where what a stage computed inside another one needs is no constant
     region, or too large for a thread's stack.
     """
-    return _Lowering(schedule, machine, arrays).program()
+    return _Lowering(schedule, machine, arrays, taken).program()
 
 
 class _Lowering(TreeLowering):
-    def __init__(self, schedule: Schedule, machine: Machine, arrays: Mapping[Stage, Buffer]):
+    def __init__(
+        self,
+        schedule: Schedule,
+        machine: Machine,
+        arrays: Mapping[Stage, Buffer],
+        taken: Collection[str],
+    ):
         self.schedule, self.machine, self.arrays = schedule, machine, arrays
+        self.taken = set(taken)
         self.stages = schedule.stages
         self.storage: dict[Stage, Storage] = {}
         self.reads: dict[Stage, Reads] = {}
@@ -123,7 +135,10 @@ class _Lowering(TreeLowering):
         if layout is not None:
             parts = parts_of(stage.axes, extents, layout)
         size = prod([part.extent for part in parts] if parts else extents)
-        buffer = self.arrays.get(stage) or Buffer(stage.name, stage.dtype, size, scope)
+        name = stage.name
+        if scope is Scope.SCRATCH and stage not in self.arrays:
+            name = unused(name, self.taken)
+        buffer = self.arrays.get(stage) or Buffer(name, stage.dtype, size, scope)
         origin = tuple([region[axis].base for axis in stage.axes])
         if not any(start.terms or start.constant for start in origin):
             origin = ()
@@ -145,7 +160,7 @@ class _Lowering(TreeLowering):
         return {stage: self.storage[stage].buffer for stage in form.stages if stage in self.storage}
 
     def _kernel_name(self, stage: Stage) -> str:
-        return f"{self.stages.name}_{stage.name}"
+        return unused(f"{self.stages.name}_{stage.name}", self.taken)
 
     def _lowered(self, stage: Stage) -> Kernel:
         self.names = Names(self.reserved)

@@ -45,6 +45,7 @@ class _Lowering:
         self.program, self.schedules, self.machine = program, schedules, machine
         self.buffers: dict[Array, Buffer] = {}
         self.own: dict[Buffer, None] = {}  # the buffers of one part alone
+        self.taken = {array.itself().name for array in _arrays(program)}
         self.arguments: set[Array] = {array.itself() for array in program.inputs}
         self.results = self._results()
         self.arguments.update(self.results)
@@ -94,10 +95,18 @@ class _Lowering:
         pairs = [*zip(stages.inputs, segment.reads, strict=True)]
         pairs += zip(stages.outputs, segment.writes, strict=True)
         given = {stage: self.buffer(array) for stage, array in pairs}
-        loops = lower(schedule, self.machine, given)
+        loops = lower(schedule, self.machine, given, self.taken)
         own = [buffer for buffer, _ in loops.scratch if buffer not in given.values()]
         self.own.update(dict.fromkeys(own))
+        self.taken.update([buffer.name for buffer in own])
+        self.taken.update([kernel.name for kernel in loops.kernels])
         return loops.kernels
+
+
+def _arrays(program: Program) -> Iterator[Array]:
+    yield from (*program.inputs, *program.outputs)
+    for part in program.segments:
+        yield from (*part.reads, *part.writes)
 
 
 def _ends(block: p.Block) -> dict[Array, Array]:

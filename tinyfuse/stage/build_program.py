@@ -343,7 +343,7 @@ class _BlockBuilder:
                 if var in home and home[var] is not piece and var not in self.arrays:
                     self._store(var)
         for var, piece in home.items():
-            if var in self.arrays and not any(atom is var for _, atom in piece.outputs):
+            if var in self.arrays and (self.arrays[var], var) not in piece.outputs:
                 piece.outputs.append((self.arrays[var], var))
 
     def _inputs(self, piece: _Piece) -> list[Var]:

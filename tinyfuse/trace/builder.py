@@ -89,10 +89,10 @@ class GraphBuilder:
 
     def cut(self, start: int) -> list[Eqn]:
         """Take away the equations from this one on."""
+        self.memory.forget_after(start)
         eqns = self.eqns[start:]
         del self.eqns[start:]
         self.known.forget_after(start)
-        self.memory.forget_after(start)
         return eqns
 
     def check(

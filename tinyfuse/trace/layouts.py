@@ -142,14 +142,18 @@ class Layouts:
 
     def producer(self, atom: Atom) -> Eqn | None:
         """The equation that a value comes from; None for inputs and literals."""
+        self._look_at_new_equations()
+        return self._producers.get(atom)
+
+    def _look_at_new_equations(self) -> None:
         eqns = self._builder.eqns
         if self._seen < len(eqns):
             self._producers.update({eqn.output: eqn for eqn in eqns[self._seen :]})
             self._seen = len(eqns)
-        return self._producers.get(atom)
 
     def forget_after(self, count: int) -> None:
-        """Look again at equations from this one on: there are others now."""
+        """Look at equations from this one on again: there will be others."""
+        self._look_at_new_equations()
         self._seen = min(self._seen, count)
 
     def _unknown(self, atom: Atom) -> list[Atom]:

@@ -26,7 +26,7 @@ from tinyfuse.records import dataclass
 from tinyfuse.source import here
 from tinyfuse.trace.builder import GraphBuilder, state
 from tinyfuse.trace.carried import Carry, Kind
-from tinyfuse.trace.cells import path_to_root, write
+from tinyfuse.trace.cells import note, path_to_root, write
 from tinyfuse.trace.constants import filled_atom
 from tinyfuse.trace.control_flow import ClosedLoop
 from tinyfuse.trace.layouts import contiguous, strides_of
@@ -157,6 +157,7 @@ class _Rolled:
         self.index = Var((), INT64, "turn")
         self.slots: dict[int, _Slot] = {}
         self.before: list[Any] = []
+        self.fixed: dict[int, Any] = {}  # what names are after each turn, made before the loop
         self._first_cell = builder.cells
         builder.bounds[self.index] = 0, len(self.items) - 1
 
@@ -177,6 +178,11 @@ class _Rolled:
         if not rolling.rehearsing:
             yield from self._confirm(turn, names)
         rolling.rolled.append(self.place)
+        self.fixed = {
+            at: turn.after[at]
+            for at in names
+            if type(turn.after[at]) is Tracer and self._is_outer(turn.after[at])
+        }
         group = self._tied(turn)
         self._require_apart(turn, names, group)
         self._close(turn, names, group)
@@ -208,6 +214,8 @@ class _Rolled:
             pairs = zip(slot.kinds, params[at], strict=True)
             leaves = [kind.stand_in(builder, var) for kind, var in pairs]
             begun[at] = values[at] = slot.structure.unflatten(leaves)
+            for leaf in _leaves(names[at]):
+                self._touch(leaf)
         cells = self.part.parameters()
         self.part.hold(cells)
         loop.carrying, loop.carried = True, tuple(values)
@@ -225,6 +233,13 @@ class _Rolled:
         roots = [_roots(value) for value in after]
         recording = recorder.end(flat)
         return _Turn(recording, begun, params, after, carries, outputs, written, roots)
+
+    def _touch(self, array: Any) -> None:
+        """Let views of an array be read again, so that it shows who reads it."""
+        if array._root is None:
+            note(array)
+            self.builder.writes += 1
+            array._version = self.builder.writes
 
     def _item(self) -> Any:
         counted: Any = TracedInt(self.builder, self.index)
@@ -271,7 +286,7 @@ class _Rolled:
         for own, kind, atom in zip(carry.given, kinds, carry.atoms, strict=True):
             assert kind is not None
             zero = isinstance(atom, Literal) and not atom.value and not np.signbit(atom.value)
-            if own.is_weak and kind.dtype != own.dtype and not zero:
+            if own.is_weak and kind.dtype != own.dtype and not zero:  # 0.0 or 0 in any dtype
                 return False
         return True
 
@@ -293,15 +308,23 @@ class _Rolled:
         for at in names:
             one, other = turn.carries[at], again.carries[at]
             same = same and one.tree == other.tree and one.given == other.given
+            fixed = turn.after[at]
+            if type(fixed) is Tracer and self._is_outer(fixed):
+                same = same and again.after[at] is fixed
         if not same or used:
             self._fail("its turns differ: something that Python keeps changes from turn to turn")
 
     def _tied(self, turn: _Turn) -> dict[int, int]:
-        """For names whose arrays are written, and those that these arrays get: whose array each
-        has after a turn."""
-        owners = {id(value): at for at, value in turn.begun.items()}
+        """For names that exchange arrays, and those whose arrays are written: whose array each has
+        after a turn."""
+        arrays = {at: value for at, value in turn.begun.items() if _is_array(value)}
+        owners = {id(value): at for at, value in arrays.items()}
         found = {at: owners.get(id(turn.after[at])) for at in self.slots}
-        group = set(turn.written)
+        group = turn.written | {at for at in found if _comes_back(at, found)}
+        handed_on = [at for at in found if found[at] is not None and at not in group]
+        ends = [_end(at, found) for at in handed_on]
+        if handed_on and (len(self.items) <= len(found) or self.fixed.keys() & ends):
+            self._fail("a name has an array from before the loop after it")
         while True:
             more = {at for at in self.slots if found[at] in group} - group
             more |= {to for at in group if (to := found[at]) is not None} - group
@@ -318,14 +341,15 @@ class _Rolled:
         cells = {id(cell) for cell in self.part.cells}
         reads = set(turn.recording.reads())
         begun = [self.before[at] for at in tied]
-        for value in begun:
+        for value in begun if turn.written & tied.keys() else ():
             alone = type(value) is Tracer and value._root is None and id(value) not in cells
             if not alone or isinstance(value._value, Literal) or value._value in reads:
                 self._fail("an array that it writes under one name has another one")
         if len({id(value) for value in begun}) < len(begun):
             self._fail("two names that it writes are one array")
+        kept: set[int] = set()
         shared = {id(turn.begun[at]) for at in turn.written} | cells
-        for at in names - tied.keys():
+        for at in names - tied.keys() - self.fixed.keys():
             alive = self.loop._used[at] or turn.uses(at)
             old = _roots(self.before[at]) if at in self.slots else []
             roots = [*turn.roots[at], *old]
@@ -333,8 +357,15 @@ class _Rolled:
                 self._fail(f"{self._name(at)} shows an array that it writes")
             if self.loop._used[at] and any(self._is_outer(root) for root in turn.roots[at]):
                 self._fail(f"{self._name(at)} shows an array from before the loop")
+            if self.loop._used[at]:
+                if any(id(root) in kept for root in turn.roots[at]):
+                    self._fail("two names have one array after the loop")
+                kept.update([id(root) for root in turn.roots[at]])
             if any(not _lies_in_order(leaf) for leaf in _leaves(turn.after[at])) and alive:
                 self._fail(f"{self._name(at)} does not lie in C order")
+        for at, value in self.fixed.items():
+            if turn.uses(at) and any(id(root) in shared for root in _roots(value)):
+                self._fail(f"{self._name(at)} shows an array that it writes")
         for at in self.slots:
             if not all(map(_lies_in_order, _leaves(self.before[at]))):
                 self._fail(f"{self._name(at)} does not lie in C order")
@@ -346,7 +377,9 @@ class _Rolled:
 
     def _close(self, turn: _Turn, names: set[int], tied: Mapping[int, int]) -> None:
         loop, builder = self.loop, self.builder
-        kept = [at for at in sorted(names - self.slots.keys()) if loop._used[at]]
+        kept = [
+            at for at in sorted(names - self.slots.keys() - self.fixed.keys()) if loop._used[at]
+        ]
         slots = {**self.slots}
         for at in kept:
             slots[at] = _Slot(turn.carries[at].tree, turn.carries[at].given)
@@ -370,7 +403,8 @@ class _Rolled:
                 for kind, var in zip(slot.kinds, turn.params[at], strict=True)
             ]
             after[at] = slot.structure.unflatten(leaves)
-        after.update(self._exchanged(after, tied))
+        after.update(self._exchanged(after, tied, turn.written))
+        after.update(self.fixed)
         loop.after = tuple(
             [
                 after.get(at, MISSING) if at in names else value
@@ -388,7 +422,9 @@ class _Rolled:
             for kind in slot.kinds
         ]
 
-    def _exchanged(self, after: Mapping[int, Any], tied: Mapping[int, int]) -> dict[int, Any]:
+    def _exchanged(
+        self, after: Mapping[int, Any], tied: Mapping[int, int], written: set[int]
+    ) -> dict[int, Any]:
         """The arrays from before the loop that names have in the end, with what is in them then."""
         ends = {at: at for at in tied}
         for _ in range(len(self.items) % _order(tied)):
@@ -397,12 +433,38 @@ class _Rolled:
         for at, origin in ends.items():
             array = self.before[origin]
             found[at] = array
-            write(array, after[at]._value)
+            if written & tied.keys():
+                write(array, after[at]._value)
         return found
 
 
 _PLAIN = (bool, int, float, str, bytes, type(None))
 MOST_TURNS = 12  # that are recorded to find out what is carried
+
+
+def _is_array(value: Any) -> bool:
+    return type(value) is Tracer and not value._scalar
+
+
+def _comes_back(start: int, found: Mapping[int, int | None]) -> bool:
+    """Whether an array goes from name to name until the first has it again."""
+    at = found[start]
+    for _ in found:
+        if at is None or at == start:
+            break
+        at = found[at]
+    return at == start
+
+
+def _end(start: int, found: Mapping[int, int | None]) -> int:
+    """The name whose array comes to another one in the end."""
+    at = start
+    for _ in found:
+        following = found.get(at)
+        if following is None:
+            break
+        at = following
+    return at
 
 
 def _order(tied: Mapping[int, int]) -> int:
@@ -421,6 +483,11 @@ def _params(turn: _Turn, slots: Mapping[int, _Slot]) -> list[Var]:
 
 
 def _joined(mine: Kind, its: Kind) -> Kind | None:
+    """As what the first has to begin as what becomes the second."""
+    if mine.is_weak and its.is_weak and mine.word != its.word:
+        return its if mine.word == "int" else None
+    if (its.is_weak and not mine.is_weak) or (its.word == "static" and mine.word == "scalar"):
+        return None
     kind = mine.joined(its)
     return kind if kind == mine or mine.is_weak or mine.is_truth else None
 

@@ -59,10 +59,11 @@ def trace(
         except Unroll as unroll:
             _write_out(unrolled, [unroll.place], unroll.reason, name)
         except Exception as error:
-            if not rolling.failed:
+            places = rolling.failed or (rolling.rolled if _needs_value(error) else [])
+            if not places:
                 raise
             reason = str(error).partition("\n")[0] or type(error).__name__
-            _write_out(unrolled, rolling.failed, reason, name)
+            _write_out(unrolled, places, reason, name)
         except NeedsElements as needed:
             frozen.update([place.path for place in needed.places])
             log.info(
@@ -70,6 +71,11 @@ def trace(
                 "at each call",
                 *(name, ", ".join([place.name for place in needed.places]), needed.reason),
             )
+
+
+def _needs_value(error: Exception) -> bool:
+    """Whether Python needs a value that may be known where all turns of loops are written out."""
+    return isinstance(error, (errors.BoolConversionError, errors.NumberConversionError))
 
 
 def _write_out(

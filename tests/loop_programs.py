@@ -1,0 +1,133 @@
+"""Random programs of nested Python loops: writes at the places of indices, rebinding, exchanges,
+views and second names of arrays, numbers that are counted."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+
+EXTENT = 5
+
+_INDICES = (
+    "{i}",
+    "{i}",
+    "{i} - 1",
+    "4 - {i}",
+    "({i} + 1) % 5",
+    "({i} * {j}) % 5",
+    "-1",
+    "2",
+    "k % 5",
+)
+_SCALARS = (
+    *("A[{p}, {q}]", "B[{p}, {q}]", "v[{p}]", "w[{p}]", "s", "0.5", "k", "{i}", "v.sum()"),
+    *("C[{p}].sum()", "np.sqrt(abs(s))", "r[{p}]", "n[{p}]", "np.float32({i})", "{i} * 0.25"),
+)
+_ROWS = (
+    *("A[{p}]", "B[{p}, :]", "A[:, {p}]", "C[:, {p}]", "v", "w", "v * 0.5", "r", "t"),
+    *("A[{p}] * 0.5 + w", "np.zeros(5) + s", "v[::-1]", "C[{p}] - v", "np.arange(5.0) * {i}"),
+)
+_ARRAYS = ("A", "B", "C", "A * 0.5", "B.T", "A + B", "np.outer(v, w) * 0.1", "C.copy()", "A - s")
+_STATEMENTS = (
+    *("s = {scalar}", "s += {scalar}", "s = s * 0.5 + {scalar}", "k += 1", "k = (k * 3 + {i}) % 7"),
+    *("k = {i}", "w[{p}] = {scalar}", "v[{p}] += {scalar}", "n[{p}] += k", "r[{p}] = {scalar}"),
+    *(
+        "v = {row}",
+        "w = ({row}) + 0.5",
+        "v += {row}",
+        "v[1:] = ({row} + 0)[:-1]",
+        "w *= 0.5",
+        "t = {row}",
+    ),
+    *(
+        "A[{p}] = ({row} + 0)",
+        "B[{p}, :] = ({row} + 0)",
+        "A[:, {p}] = ({row} + 0)",
+        "C[:, {p}] = ({row}) * 0.5",
+    ),
+    *("A[{p}, {q}] = {scalar}", "B[{p}, {q}] += {scalar}", "C[{p}, 1:-1] = ({row} + 0)[:3]"),
+    *("A[1:-1, {p}] = ({row} + 0)[1:-1]", "A[1:-1, 1:-1] = B[:-2, 1:-1] * 0.5 + C[2:, 1:-1]"),
+    *(
+        "B[1:, :] = ({array} + 0)[:-1, :]",
+        "A, B = B, A",
+        "v, w = w, v",
+        "A = {array}",
+        "C = {array}",
+    ),
+    *("B *= 0.5", "a2 = {array}", "t2 = A[{p}]\nt2[{q}] = {scalar}", "A[{p}] += {row}"),
+    *("C = B", "v = A[{p}]", "s, k = s * 0.5, k + 1", "if {i} % 2 == 0:\n    s = s + {scalar}"),
+    *("if s > 1:\n    v = v * 0.5", "C[{p}] = np.where(v > w, v, w)", "A[{p}, {q}:] = v[{q}:] + 0"),
+)
+_BEFORE = (
+    *("r = A[1]", "r = v", "r = np.zeros(5)", "a2 = B", "a2 = C", "t = w", "C = A", "C = B.copy()"),
+    *("w = np.zeros(5)", "n = np.arange(5)", "v = v + 1", "w = np.ones(5) * s"),
+)
+
+
+class LoopProgram:
+    """A function of two matrices, a vector and a number, and what to call it with."""
+
+    def __init__(self, seed: int, longest: int = 5) -> None:
+        self.seed = seed
+        self.random = Random(seed)
+        self.longest = longest
+        lines = ["s = 0.0", "k = 1", "n = np.arange(5)", "w = np.zeros(5)", "C = A.copy()"]
+        lines += ["r = A[2]", "a2 = B", "t = v", "t2 = v"]
+        for _ in range(self.random.randrange(3)):
+            lines.append(self.random.choice(_BEFORE))
+        for _ in range(self.random.choice((1, 1, 2))):
+            lines += self._loop([])
+        lines.append("return A, B, C, v, w, n, s, k, r, a2, t")
+        body = "".join([f"    {line}\n" for text in lines for line in text.splitlines()])
+        self.source = f"def program(A, B, v):\n{body}"
+
+    def _loop(self, around: list[str]) -> list[str]:
+        variable = ("i", "j", "l")[len(around)]
+        start = self.random.choice((0, 0, 0, 1, 2))
+        stop = self.random.randint(start + 1, self.longest)
+        step = self.random.choice(("", "", "", ", 2"))
+        lines = [f"for {variable} in range({start}, {stop}{step}):"]
+        inside = [*around, variable]
+        for _ in range(self.random.choice((1, 1, 2, 2, 3, 4))):
+            if len(inside) < 3 and self.random.random() < 0.2:
+                lines += [f"    {line}" for line in self._loop(inside)]
+            else:
+                lines += [f"    {line}" for line in self._statement(inside).splitlines()]
+        return lines
+
+    def _statement(self, indices: list[str]) -> str:
+        return self._filled(self.random.choice(_STATEMENTS), indices)
+
+    def _filled(self, template: str, indices: list[str]) -> str:
+        for hole, choices in (("{scalar}", _SCALARS), ("{row}", _ROWS), ("{array}", _ARRAYS)):
+            while hole in template:
+                template = template.replace(hole, self.random.choice(choices), 1)
+        for hole in ("{p}", "{q}"):
+            while hole in template:
+                template = template.replace(hole, self.random.choice(_INDICES), 1)
+        for hole in ("{i}", "{j}"):
+            while hole in template:
+                template = template.replace(hole, self.random.choice(indices), 1)
+        return template
+
+    @property
+    def arguments(self) -> tuple[np.ndarray, ...]:
+        generator = np.random.default_rng(self.seed)
+        shapes = ((EXTENT, EXTENT), (EXTENT, EXTENT), (EXTENT,))
+        return tuple([generator.integers(-4, 5, shape) / 4 for shape in shapes])
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        file = f"<loop program {self.seed}>"
+        linecache.cache[file] = (len(self.source), None, self.source.splitlines(True), file)
+        namespace: dict[str, Any] = {"np": np}
+        exec(compile(self.source, file, "exec"), namespace)
+        made: Callable[..., Any] = namespace["program"]
+        return made
+
+    def __str__(self) -> str:
+        return f"# loop program {self.seed}\n{self.source}"
