@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import tinyfuse
-from tinyfuse import compilation
 from tinyfuse.errors import ScheduleError, SignatureMismatchError
 from tinyfuse.lower.lower import lower
 from tinyfuse.schedule.schedule import Schedule
@@ -176,7 +175,7 @@ def test_a_faulty_schedule_of_the_planner_is_not_used(caplog, monkeypatch):
             raise ScheduleError("inline(add): planted")
         return lower(schedule, machine)
 
-    monkeypatch.setattr(compilation, "lower", broken)
+    monkeypatch.setattr("tinyfuse.lower.program.lower", broken)
     lowered = tinyfuse.jit(lambda x: x * 2 + 1).lower(X)
     assert [str(decision.action) for decision in lowered.decisions] == ["store", "store"]
     assert caplog.messages == [

@@ -42,7 +42,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
             return lower(schedule, machine)
         return _with_other_body(stages[0], lambda: lower(schedule, machine))
 
-    monkeypatch.setattr("tinyfuse.compilation.lower", lower_wrongly)
+    monkeypatch.setattr("tinyfuse.lower.program.lower", lower_wrongly)
 
 
 def _with_other_body(stage: Stage, work: Callable[[], Loops]) -> Loops:

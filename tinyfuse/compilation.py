@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -220,10 +220,18 @@ class Lowered:
         self.stages)`. Of a program with loops the schedule of one part; others keep theirs. Raises
         ScheduleError where it is of other stages or cannot be lowered.
         """
-        kept = {each.program: each for each in self.schedules} if not self.program.alone else {}
-        if kept and getattr(schedule, "program", None) in kept:
-            kept[schedule.program] = schedule
-        return self._again(schedule=lambda stages: kept.get(stages, schedule))
+        if self.program.alone is None:
+            made = [
+                schedule if schedule.program is each.program else each for each in self.schedules
+            ]
+            if schedule in made:
+                return self.with_schedules(made)
+        return self._again(schedule=lambda stages: schedule)
+
+    def with_schedules(self, schedules: Sequence[Schedule]) -> Lowered:
+        """The same function with a schedule for each part, as `schedules` has them."""
+        made = {each.program: each for each in schedules}
+        return self._again(schedule=made.get)
 
     def _again(self, **changes: Any) -> Lowered:
         return Lowered(self.traced, self.options._replace(**changes), self.machine, self)

@@ -18,7 +18,7 @@ from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.text import PLACES, part_texts
 from tinyfuse.source import Source
-from tinyfuse.stage.ir import Stage
+from tinyfuse.stage.ir import Stage, Stages
 from tinyfuse.trace.builder import place_text
 
 Check = Callable[[Any], bool]
@@ -136,7 +136,8 @@ class _Search:
     def passes(self, fused: tuple[str, ...]) -> bool:
         """Whether the check passes where only these decisions to fuse are left."""
         if fused not in self.known:
-            program = self.lowered.with_schedule(self.planned(fused)[0]).compile()
+            schedules = [schedule for schedule, _ in self.planned(fused)]
+            program = self.lowered.with_schedules(schedules).compile()
             call, executable = program.prepared(self.args, {})
             with kept(executable, given(executable, call)):
                 passes = self.check(program(*self.args))
@@ -145,15 +146,21 @@ class _Search:
             self.known[fused] = bool(passes)
         return self.known[fused]
 
-    def planned(self, fused: Sequence[str]) -> tuple[Schedule, tuple[Decision, ...]]:
-        stored = [name for name in self.names if name not in fused]
-        return default_schedule(self.lowered.stages, self.lowered.machine, stored=stored)
+    def planned(self, fused: Sequence[str]) -> list[tuple[Schedule, tuple[Decision, ...]]]:
+        """For each part of the program."""
+        stored = {name for name in self.names if name not in fused}
+        return [
+            default_schedule(
+                part, self.lowered.machine, stored=[s.name for s in part.stages if s.name in stored]
+            )
+            for part in _parts(self.lowered)
+        ]
 
     def culprits(self, names: Sequence[str]) -> tuple[Culprit, ...]:
-        schedule, decisions = self.planned(names)
         return tuple(
             [
                 Culprit(decision, schedule.stage(decision.producer).sources)
+                for schedule, decisions in self.planned(names)
                 for decision in decisions
                 if decision.producer in names
             ]
@@ -163,11 +170,17 @@ class _Search:
 def _fused_stages(lowered: Lowered) -> tuple[str, ...]:
     """The stages that are computed elsewhere than they would be without fusion, or reduced by loops
     in another order."""
-    fused, unfused = [
-        default_schedule(lowered.stages, lowered.machine, fuse=fuse)[0] for fuse in (True, False)
-    ]
-    stages = lowered.stages.stages
-    return tuple([each.name for each in stages if _place(fused, each) != _place(unfused, each)])
+    found: list[str] = []
+    for part in _parts(lowered):
+        fused, unfused = [
+            default_schedule(part, lowered.machine, fuse=fuse)[0] for fuse in (True, False)
+        ]
+        found += [s.name for s in part.stages if _place(fused, s) != _place(unfused, s)]
+    return tuple(found)
+
+
+def _parts(lowered: Lowered) -> list[Stages]:
+    return [segment.stages for segment in lowered.program.segments]
 
 
 def _place(schedule: Schedule, stage: Stage) -> list[str]:
