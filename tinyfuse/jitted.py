@@ -176,6 +176,20 @@ class JittedFunction(Dispatcher, Leaf):
     def _plain(self) -> FunctionType | None:
         return plain(self)
 
+    @property
+    def rewritten_source(self) -> str | None:
+        """The text of the function as it is traced; None where that is as it was written.
+
+        Loops hand out what they carry from turn to turn, so that a long one becomes one loop of the
+        program.
+        """
+        import inspect  # only here: it takes as long as the rest of tinyfuse
+
+        from tinyfuse.trace.rewriting import rewritten_source
+
+        code = getattr(inspect.unwrap(self.__wrapped__), "__code__", None)
+        return None if code is None else rewritten_source(code)
+
     def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
         """Trace the function for arguments of these types; ShapeDtypeStructs may stand for arrays.
 

@@ -18,7 +18,7 @@ from tinyfuse.trace.operations import Shape, cast_atom, holds_tracer, traced
 from tinyfuse.trace.outputs import chosen_atom, fitted_atom, full_atom, mask_atom, require_traced
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 
 _NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -31,7 +31,8 @@ def assigned_atom(value: Any, dtype: np.dtype, shape: Shape, one: bool = False) 
     integer.
     """
     kind = type(value)
-    if kind is not Tracer and isinstance(value, _NUMBERS):
+    computed = kind is TracedInt or (kind is TracedFloat and value._index is None)
+    if kind is not Tracer and not computed and isinstance(value, _NUMBERS):
         return Literal(_converted(value, dtype))
     if kind is TracedFloat and dtype.kind in "iu":
         raise NeedsValue(value._index, "x[...] = a, of integers")

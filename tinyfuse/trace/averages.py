@@ -9,12 +9,12 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64
-from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.axes import normalize_axis_index, normalize_axis_tuple, reduced_axes
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.masking import counted, has_mask, is_given, selected
 from tinyfuse.trace.operations import broadcast, cast, copy, reshape, size_of, traced, transpose
+from tinyfuse.trace.placing import check_none
 from tinyfuse.trace.reductions import accumulate, keeps
 from tinyfuse.trace.tracer import Tracer
 

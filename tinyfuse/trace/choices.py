@@ -11,7 +11,6 @@ import numpy as np
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL
 from tinyfuse.graph.ir import Literal
-from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.arrays import assigned_value
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.creation import supported_dtype
@@ -30,6 +29,7 @@ from tinyfuse.trace.operations import (
     traced,
 )
 from tinyfuse.trace.picking import as_tracer, in_mode
+from tinyfuse.trace.placing import check_none
 from tinyfuse.trace.promotion import converted_number
 from tinyfuse.trace.selection import converted, promoting, where
 from tinyfuse.trace.tracer import Tracer

@@ -9,7 +9,6 @@ import numpy as np
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, FLOAT64, INT64
 from tinyfuse.graph import primitives as p
-from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import apply
@@ -17,6 +16,7 @@ from tinyfuse.trace.joining import diff
 from tinyfuse.trace.masking import select_atom
 from tinyfuse.trace.operations import cast, copy, filled, reshape, slice_axis
 from tinyfuse.trace.picking import as_tracer, take
+from tinyfuse.trace.placing import check_none
 from tinyfuse.trace.searching import searchsorted
 from tinyfuse.trace.tracer import Tracer
 

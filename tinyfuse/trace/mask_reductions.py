@@ -10,7 +10,6 @@ import numpy as np
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL
 from tinyfuse.trace import averages, reductions
-from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.axes import reduced_axes
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.dispatch import FUNCTIONS as LISTED
@@ -18,6 +17,7 @@ from tinyfuse.trace.masking import selected
 from tinyfuse.trace.masks import FUNCTIONS, Masked
 from tinyfuse.trace.operation import operate
 from tinyfuse.trace.operations import elementwise, reduce, reshape
+from tinyfuse.trace.placing import check_none
 from tinyfuse.trace.tracer import Tracer
 
 # A reduction of the whole array: over these axes, with the mask or True.

@@ -11,7 +11,6 @@ from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph.ir import Literal
 from tinyfuse.trace import averages, reductions
-from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.averages import degrees_lost, divided_by_count, root_of
 from tinyfuse.trace.axes import reduced_axes
 from tinyfuse.trace.builder import active
@@ -19,6 +18,7 @@ from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.masking import is_given, select_atom, selected
 from tinyfuse.trace.operations import cast, elementwise, reduce, traced
+from tinyfuse.trace.placing import check_none
 from tinyfuse.trace.reductions import accumulate, extreme, keeps, position
 from tinyfuse.trace.tracer import Tracer
 

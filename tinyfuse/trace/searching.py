@@ -11,7 +11,6 @@ from tinyfuse import errors
 from tinyfuse.dtypes import INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Literal
-from tinyfuse.trace.advanced_indexing import check_none
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import apply
@@ -19,6 +18,7 @@ from tinyfuse.trace.masking import select_atom
 from tinyfuse.trace.operations import broadcast_shape, cast, filled, lying, reshape, slice_axis
 from tinyfuse.trace.outputs import full_atom
 from tinyfuse.trace.picking import as_tracer, take
+from tinyfuse.trace.placing import check_none
 from tinyfuse.trace.tracer import Tracer
 
 # An array of so many elements is looked through from end to end.
