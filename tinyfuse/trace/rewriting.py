@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import ast
 import dis
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
 
 from tinyfuse.source import parsed_function
@@ -140,7 +140,7 @@ class _Rewriter:
             return [node]
         if isinstance(node, (ast.AsyncFunctionDef, ast.ClassDef)):
             return [node]
-        names = _bound(node) if isinstance(node, ast.For) else None
+        names = _bound(node, self.loads) if isinstance(node, ast.For) else None
         inside = _loads_of(node) if isinstance(node, ast.For) else {}
         for field in ("body", "orelse", "finalbody"):
             inner = getattr(node, field, None)
@@ -221,8 +221,11 @@ def _declared(function: ast.FunctionDef) -> set[str]:
     }
 
 
-def _bound(loop: ast.For) -> list[str] | None:
-    """The names that the turns of a loop bind; None where it has to stay as it is."""
+def _bound(loop: ast.For, loads: Mapping[str, int]) -> list[str] | None:
+    """The names that the turns of a loop bind; None where it has to stay as it is.
+
+    loads: how often the function reads each name.
+    """
     if loop.orelse or not _is_plain(loop.target):
         return None
     names: dict[str, None] = {}
@@ -238,7 +241,9 @@ def _bound(loop: ast.For) -> list[str] | None:
     if _breaks(loop.body):
         return None
     targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-    return sorted(set(names) - targets) if not targets & set(names) else None
+    if any(loads.get(name) for name in targets & names.keys()):
+        return None
+    return sorted(names.keys() - targets)
 
 
 def _is_plain(target: ast.expr) -> bool:

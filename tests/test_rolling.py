@@ -1,0 +1,356 @@
+"""Plain Python loops: which become loops of the program, what they compute, why others do not."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyfuse
+from tests.loop_programs import LoopProgram
+from tinyfuse.graph.control import all_graphs
+from tinyfuse.testing import Ladder
+from tinyfuse.testing.case import Case
+from tinyfuse.testing.compare import difference
+from tinyfuse.testing.variants import Variant, fused, random
+from tinyfuse.trace import rolling
+from tinyfuse.tree import flatten
+
+GENERATOR = np.random.default_rng(0)
+
+
+def loops_in(function: Callable[..., Any], *args: Any) -> int:
+    """How many loops the graph has, those inside others too."""
+    graph = tinyfuse.jit(function).lower(*copy.deepcopy(args)).graph
+    eqns = [eqn for each in all_graphs(graph) for eqn in each.eqns]
+    return sum(eqn.primitive.name == "loop" for eqn in eqns)
+
+
+def assert_same(function: Callable[..., Any], *args: Any) -> None:
+    """jit returns what the function does, and writes its arguments alike."""
+    mine, its = copy.deepcopy(args), copy.deepcopy(args)
+    expected, found = function(*mine), tinyfuse.jit(function)(*its)
+    pairs = zip(flatten((expected, mine))[0], flatten((found, its))[0], strict=True)
+    for one, other in pairs:
+        assert type(one) is type(other)
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+# -- loops as people write them
+
+
+def heat(T: int, A: Any, B: Any) -> None:  # noqa: N803
+    for _ in range(T):
+        B[1:-1, 1:-1] = 0.2 * (A[1:-1, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:] + A[2:, 1:-1])
+        A[1:-1, 1:-1] = 0.2 * (B[1:-1, 1:-1] + B[1:-1, :-2] + B[1:-1, 2:] + B[2:, 1:-1])
+
+
+def exchanged(T: int, A: Any, B: Any) -> Any:  # noqa: N803
+    for _ in range(T):
+        B[1:-1] = (A[:-2] + A[1:-1] + A[2:]) / 3
+        A, B = B, A  # noqa: N806
+    return A
+
+
+def seidel(A: Any, n: int) -> None:  # noqa: N803
+    for i in range(1, n - 1):
+        A[i, 1:-1] += A[i - 1, :-2] + A[i - 1, 2:] + A[i + 1, 1:-1]
+        for j in range(1, n - 1):
+            A[i, j] += A[i, j - 1]
+            A[i, j] /= 9.0
+
+
+def columns(u: Any, n: int) -> Any:
+    p = np.zeros(u.shape)
+    for j in range(1, n - 1):
+        p[1:-1, j] = 1.5 / (u[1:-1, j] + p[1:-1, j - 1])
+    for j in range(n - 2, 0, -1):
+        u[1:-1, j] = p[1:-1, j] * u[1:-1, j + 1]
+    return p
+
+
+def numbers(x: Any, dt: float) -> Any:
+    time, count, total = 0.0, 0, 0.0
+    for i in range(40):
+        x += np.sin(time) * dt
+        last = x[i % 5] * 2
+        total += last
+        time += dt
+        count += i // 2
+    return time, count, total, last, i
+
+
+def filtered(x: Any) -> Any:
+    y = np.empty_like(x)
+    state = 0.0
+    for i in range(len(x)):
+        state = 0.9 * state + 0.1 * x[i]
+        y[i] = state
+    return y
+
+
+def made_inside(x: Any) -> Any:
+    total = np.zeros(4)
+    for i in range(20):
+        row = np.zeros(4)
+        row[1] = i
+        row[2:] = x[:2]
+        total += row
+    return total, row
+
+
+def floyd(path: Any) -> None:
+    for k in range(path.shape[0]):
+        path[:] = np.minimum(path[:], np.add.outer(path[:, k], path[k, :]))
+
+
+SQUARE, OTHER = GENERATOR.random((20, 20)), GENERATOR.random((20, 20))
+LINE = GENERATOR.random(20)
+LOOPS: list[tuple[Callable[..., Any], tuple[Any, ...], int]] = [
+    (heat, (30, SQUARE, OTHER), 1),
+    (exchanged, (30, LINE, LINE * 2), 1),
+    (exchanged, (31, LINE, LINE * 2), 1),
+    (seidel, (SQUARE, 20), 2),
+    (columns, (SQUARE + 1, 20), 2),
+    (numbers, (LINE, 0.1), 1),
+    (filtered, (LINE,), 1),
+    (made_inside, (LINE,), 1),
+    (floyd, (np.arange(400).reshape(20, 20) % 17,), 1),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "loops"), LOOPS)
+def test_loops_are_one_loop_each(function: Callable[..., Any], args: tuple[Any, ...], loops: int):
+    assert_same(function, *args)
+    assert loops_in(function, *args) == loops
+
+
+def test_every_level_computes_the_same_bits():
+    cases = [Case(function, args, f"# {function.__name__}") for function, args, _ in LOOPS]
+    report = Ladder(jit_of=lambda case: True).climb(cases)
+    assert "\n".join(map(str, report.failures)) == ""
+
+
+def test_no_turn_copies_an_array():
+    lowered = tinyfuse.jit(seidel).lower(SQUARE, 20)
+    in_loops = [kernel for kernel, turns in lowered.loops.turns.items() if turns > 1]
+    assert [kernel.cost.bytes_written for kernel in in_loops] == [152, 144, 16, 8]
+
+
+def test_arrays_that_names_exchange_change_places():
+    text = tinyfuse.jit(exchanged).lower(31, LINE, LINE).as_text("c")
+    entry = text[text.index("\nint ") :]
+    assert "turn_number < 31" in entry
+    assert entry.count("kept = ") == 1
+
+
+def test_few_turns_are_written_out():
+    def f(x: Any, n: int) -> Any:
+        for _ in range(n):
+            x = x * 2
+        return x
+
+    assert loops_in(f, LINE, rolling.MOST_UNROLLED) == 0
+    assert loops_in(f, LINE, rolling.MOST_UNROLLED + 1) == 1
+
+
+def test_turns_around_count_too():
+    def f(x: Any) -> Any:
+        for _ in range(5):
+            for _ in range(4):
+                x = x * 2
+        return x
+
+    assert loops_in(f, LINE) == 5
+
+
+def test_the_rewritten_source():
+    def f(x: Any) -> Any:
+        for i in range(20):
+            x = x + i
+        return x
+
+    assert tinyfuse.jit(f).rewritten_source == (
+        "def f(x: Any) -> Any:\n"
+        "    loop_1 = __tinyfuse_loop__(range(20), ('x',), (lambda: x,), (True,))\n"
+        "    for i in loop_1:\n"
+        "        if loop_1.carrying:\n"
+        "            x, = loop_1.carried\n"
+        "        x = x + i\n"
+        "    if loop_1.carrying:\n"
+        "        x, = loop_1.after\n"
+        "        i = loop_1.last\n"
+        "    return x"
+    )
+    assert tinyfuse.jit(lambda x: x + 1).rewritten_source is None
+
+
+# -- loops that are written out
+
+
+def with_a_list(x: Any) -> Any:
+    found = []
+    for i in range(20):
+        found.append(x[i])  # noqa: PERF401
+    return np.stack(found)
+
+
+def with_a_counter_in_a_list(x: Any) -> Any:
+    count = [0]
+    for _ in range(20):
+        count[0] += 1
+        x = x + count[0]
+    return x
+
+
+def with_a_python_list(x: Any) -> Any:
+    factors = list(range(20))
+    for i in range(20):
+        x = x * 0.5 + factors[i]
+    return x
+
+
+def that_break(x: Any) -> Any:
+    for i in range(20):
+        if i == 3:
+            break
+        x = x + i
+    return x
+
+
+def that_shrink(x: Any) -> Any:
+    for _ in range(18):
+        x = x[1:] + x[:-1]
+    return x
+
+
+def with_two_names(x: Any) -> Any:
+    y = x
+    for i in range(20):
+        x[i] = i
+        x = x * 0.5
+    return x, y
+
+
+def with_an_older_array(x: Any) -> Any:
+    before = x
+    for i in range(20):
+        y = before.sum()
+        x = x + y
+        before = x if i % 2 else before
+    return x
+
+
+def with_iterators(x: Any) -> Any:
+    numbers = iter(range(100))
+    for _ in range(20):
+        x = x + next(numbers)
+    return x
+
+
+def with_slices(x: Any) -> Any:
+    total = np.zeros(20)
+    for i in range(20):
+        total[:i] += x[:i]
+    return total
+
+
+WRITTEN_OUT = [
+    (with_a_list, "what a turn computes is kept outside of it"),
+    (with_a_counter_in_a_list, "its turns differ: something that Python keeps changes from turn"),
+    (with_a_python_list, "a Python integer (an index of a list, a slice, a shape, range()) needs"),
+    (that_break, ""),
+    (that_shrink, "x is float64[20] before a turn and float64[19] after it"),
+    (with_two_names, "an array that it writes has other names after a turn"),
+    (
+        with_an_older_array,
+        "`if`, `while`, `and`, `or`, `not` or bool() needs the value of a traced",
+    ),
+    (with_iterators, "its turns differ: something that Python keeps changes from turn to turn"),
+    (with_slices, "a Python integer (an index of a list, a slice, a shape, range()) needs the"),
+]
+
+
+@pytest.mark.parametrize(("function", "reason"), WRITTEN_OUT)
+def test_other_loops_are_written_out(
+    function: Callable[..., Any], reason: str, caplog: pytest.LogCaptureFixture
+):
+    with caplog.at_level(logging.INFO, "tinyfuse.compile"):
+        assert_same(function, LINE)
+    assert loops_in(function, LINE) == 0
+    told = [message for message in caplog.messages if "is written out" in message]
+    assert reason in "\n".join(told)
+    assert bool(told) == bool(reason)
+
+
+def test_long_ones_are_warned_of(caplog: pytest.LogCaptureFixture):
+    def f(x: Any) -> Any:
+        for _ in range(rolling.LONG):
+            x = x[1:]
+        return x
+
+    with caplog.at_level(logging.WARNING, "tinyfuse.compile"):
+        tinyfuse.jit(f).lower(np.zeros(rolling.LONG + 1))
+    (warning,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert "the loop at " in warning
+    assert warning.endswith(
+        "is written out, with all of its 256 turns: x is float64[257] before a turn and "
+        "float64[256] after it"
+    )
+
+
+def test_errors_in_a_turn_are_the_users():
+    def f(x: Any) -> Any:
+        for _ in range(20):
+            x = x + np.zeros(7)
+        return x
+
+    with pytest.raises(tinyfuse.errors.ShapeError, match="could not be broadcast together"):
+        tinyfuse.jit(f)(LINE)
+
+
+# -- random programs
+
+
+@pytest.fixture
+def all_rolled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rolling, "MOST_UNROLLED", 1)
+
+
+def random_case(seed: int) -> Case | None:
+    """A program that numpy runs."""
+    program = LoopProgram(seed)
+    case = Case(program.function, program.arguments, str(program))
+    try:
+        _ = case.expected
+    except Exception:  # whatever numpy raises
+        return None
+    return case
+
+
+@pytest.mark.parametrize("start", range(0, 120, 20))
+def test_random_loops_compute_what_numpy_does(start: int, all_rolled: None):
+    for seed in range(start, start + 20):
+        case = random_case(seed)
+        if case is None:
+            continue
+        try:
+            found = case.traced()
+        except tinyfuse.errors.BoolConversionError:
+            continue
+        pairs = zip(case.expected, found, strict=True)
+        texts = [text for text in (difference(*pair) for pair in pairs) if text]
+        assert texts == [], case.text
+
+
+def test_random_loops_have_the_same_bits_at_every_level(all_rolled: None):
+    cases = [case for seed in range(200, 216) if (case := random_case(seed)) is not None]
+    ladder = Ladder(
+        [Variant("fused C", fused), Variant("C of a random schedule", random(0), pieces=(3,))]
+    )
+    report = ladder.climb(cases)
+    assert "\n".join(map(str, report.failures)) == ""
