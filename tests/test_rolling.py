@@ -268,7 +268,7 @@ WRITTEN_OUT = [
     (with_two_names, "an array that it writes has other names after a turn"),
     (
         with_an_older_array,
-        "`if`, `while`, `and`, `or`, `not` or bool() needs the value of a traced",
+        "`if`, `while`, `and`, `or`, `not` or bool() needs the value of an",
     ),
     (with_iterators, "its turns differ: something that Python keeps changes from turn to turn"),
     (with_slices, "a Python integer (an index of a list, a slice, a shape, range()) needs the"),
