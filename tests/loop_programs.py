@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from tinyfuse.errors import BoolConversionError
+from tinyfuse.testing.case import Case
+
 EXTENT = 5
 
 _INDICES = (
@@ -131,3 +134,18 @@ class LoopProgram:
 
     def __str__(self) -> str:
         return f"# loop program {self.seed}\n{self.source}"
+
+
+def loop_case(seed: int) -> Case | None:
+    """A program that numpy runs, and that tinyfuse does not refuse for what data decides."""
+    program = LoopProgram(seed)
+    case = Case(program.function, program.arguments, str(program))
+    try:
+        _ = case.expected
+    except (ArithmeticError, IndexError, TypeError, ValueError):
+        return None
+    try:
+        _ = case.trace
+    except BoolConversionError:
+        return None
+    return case

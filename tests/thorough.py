@@ -2,7 +2,8 @@
 
 STATE is a file that says how far the run has come; a run with the same file goes on from there.
 Each program is compiled under two schedules, the default one, also with all optimizations, and a
-random one. `--sanitize N` instead builds N programs as standalone executables with gcc's address
+random one. `--loops` instead climbs with programs of Python loops, all of them rolled where they
+can be. `--sanitize N` instead builds N programs as standalone executables with gcc's address
 and undefined-behaviour sanitizers and runs them on recorded inputs. `--math` instead compares
 mathematical functions with the exact values: those of one float32 for every float32 (or one of
 STEP), the others on millions of samples; `--functions exp log` are the only ones then. `--pairs`
@@ -19,17 +20,19 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from tests import math_checking, scalar_pairs
+from tests.loop_programs import loop_case
 from tests.sanitized import run_sanitized
 from tinyfuse.dtypes import SUPPORTED
 from tinyfuse.machine import available_cores
 from tinyfuse.testing import Failure, Ladder, Report, Variant, program_case, random_program
 from tinyfuse.testing.variants import fused, random
+from tinyfuse.trace import rolling
 
 BATCH = 100
 BATCHES_PER_PROCESS = 20
@@ -45,6 +48,9 @@ def variants(seed: int) -> tuple[Variant, ...]:
     return Variant("fused C", fused), Variant("fast C", fused, flags=()), random_one
 
 
+Climb = Callable[[tuple[int, int]], Report]
+
+
 def climb_batch(batch: tuple[int, int]) -> Report:
     """The report on a batch: (seed of the first program, number of programs)."""
     first, count = batch
@@ -52,6 +58,15 @@ def climb_batch(batch: tuple[int, int]) -> Report:
     chosen = {program.label for program in programs[::LOOPS_EVERY]}
     ladder = Ladder(variants(first), lambda case: case.text.splitlines()[0][2:] in chosen)
     return ladder.climb(map(program_case, programs))
+
+
+def climb_loops(batch: tuple[int, int]) -> Report:
+    """The same for programs of Python loops; those that numpy or tinyfuse refuse are left out."""
+    first, count = batch
+    rolling.MOST_UNROLLED = 1
+    cases = [case for seed in range(first, first + count) if (case := loop_case(seed))]
+    chosen = {case.text for case in cases[::LOOPS_EVERY]}
+    return Ladder(variants(first), lambda case: case.text in chosen).climb(cases)
 
 
 def load_state(path: Path) -> tuple[int, Report]:
@@ -79,14 +94,14 @@ def save_state(path: Path, done: int, report: Report) -> None:
     os.replace(beside, path)
 
 
-def run(path: Path, programs: int, jobs: int) -> Report:
+def run(path: Path, programs: int, jobs: int, climb: Climb = climb_batch) -> Report:
     """Climb with as many programs in all, those of earlier runs included."""
     done, report = load_state(path)
     starts = range(done, programs, BATCH)
     batches = [(FIRST_SEED + start, min(BATCH, programs - start)) for start in starts]
     with get_context("spawn").Pool(jobs, maxtasksperchild=BATCHES_PER_PROCESS) as pool:
         begin, before = time.perf_counter(), done
-        for (_, count), part in zip(batches, pool.imap(climb_batch, batches), strict=True):
+        for (_, count), part in zip(batches, pool.imap(climb, batches), strict=True):
             report.merge(part)
             done += count
             save_state(path, done, report)
@@ -134,6 +149,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("state", type=Path, nargs="?", default=Path("build/thorough.json"))
     parser.add_argument("--programs", type=int, default=100_000)
     parser.add_argument("--jobs", type=int, default=available_cores(), help="processes")
+    parser.add_argument("--loops", action="store_true", help="programs of Python loops")
     parser.add_argument("--sanitize", type=int, metavar="N", help="N programs, under sanitizers")
     parser.add_argument("--math", type=int, metavar="STEP", nargs="?", const=1)
     parser.add_argument(
@@ -157,7 +173,8 @@ def main(arguments: Sequence[str]) -> int:
             seeds = range(FIRST_SEED, FIRST_SEED + options.sanitize)
             report = run_sanitized(seeds, options.state.parent)
         else:
-            report = run(options.state, options.programs, options.jobs)
+            climb = climb_loops if options.loops else climb_batch
+            report = run(options.state, options.programs, options.jobs, climb)
     print(report)
     return 1 if report.failures else 0
 
