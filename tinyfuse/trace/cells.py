@@ -121,7 +121,17 @@ def write(cell: Cell, atom: Atom, words: str = READ_ONLY) -> None:
         root._written = words + builder.place()
 
 
-STATE = ("_base", "_layout", "_root", "_shares", "_step", "_value", "_version", "_written")
+STATE = (
+    "_base",
+    "_layout",
+    "_read_only",
+    "_root",
+    "_shares",
+    "_step",
+    "_value",
+    "_version",
+    "_written",
+)
 
 
 def note(cell: Any) -> None:

@@ -13,6 +13,7 @@ from tinyfuse.records import dataclass
 from tinyfuse.source import Source, here
 from tinyfuse.trace.builder import GraphBuilder, active
 from tinyfuse.trace.carried import Carry, joined
+from tinyfuse.trace.cells import write
 from tinyfuse.trace.constants import filled_atom
 from tinyfuse.trace.operations import cast_atom, traced
 from tinyfuse.trace.recording import FALSE, Part, Recording, also, record
@@ -242,54 +243,22 @@ class _Choice:
         self.source = builder.source or here()
         self.index = cast_atom(traced(index)._atom, INT64)
         self.names = names or [f"branch {at}" for at in range(len(branches))]
-        self.part = Part(builder)
 
     def result(self) -> Any:
-        recorded, given, kinds = self._recorded()
-        begun = [recording.params for recording, _ in recorded]
-        reads = list(dict.fromkeys([var for each, _ in recorded for var in each.reads()]))
-        checks = [(at, check) for at, (each, _) in enumerate(recorded) for check in each.checks]
-        graphs = []
-        for at, (recording, atoms) in enumerate(recorded):
-            outputs = [*atoms, *self.part.values(recording)]
-            outputs += [check.output if of == at else FALSE for of, check in checks]
-            inputs = (*begun[at], *reads)
-            graphs.append(Graph("branch", inputs, tuple(recording.eqns), tuple(outputs)))
-        like = [Var(kind.shape, kind.dtype) for kind in kinds if kind.dtype is not None]
-        like += begun[0]
-        like += [Var((), BOOL) for _ in checks]
-        cells = [cell._value for cell in self.part.cells]
-        params = {"branches": tuple(graphs)}
-        made = define(self.builder, p.cond, (self.index, *cells, *reads), params, like, self.source)
-        ends = iter(made)
-        value = given[0].value([None if kind.word == "static" else next(ends) for kind in kinds])
-        self.part.write_back([next(ends) for _ in self.part.cells])
-        for (_, check), flag in zip(checks, ends, strict=True):
-            self.builder.checks.append(_of_loop(check, flag))
-        return value
-
-    def _recorded(self) -> Any:
-        """Each branch with what it gives, of the same kinds."""
-        while True:
-            known = len(self.part.cells)
-            given = []
-            recordings = []
-            for branch, name in zip(self.branches, self.names, strict=True):
-                recording, carry = self._branch(branch, name)
-                recordings.append(recording)
-                given.append(carry)
-            if known == len(self.part.cells):
-                break
-        kinds = given[0].kinds
-        for other in given[1:]:
-            given[0].kinds = kinds = joined(given[0], other, self.source, of_turns=False)
-        recorded = []
-        for at, recording in enumerate(recordings):
+        branches = zip(self.branches, self.names, strict=True)
+        recorded = [self._branch(branch, name) for branch, name in branches]
+        first = recorded[0][1]
+        for _, other in recorded[1:]:
+            first.kinds = joined(first, other, self.source, of_turns=False)
+        parts = []
+        for recording, carry in recorded:
             start = len(self.builder.eqns)
-            atoms = given[at].converted(kinds)
+            atoms = carry.converted(first.kinds)
             recording.eqns += self.builder.cut(start)
-            recorded.append((recording, [atom for atom in atoms if atom is not None]))
-        return recorded, given, kinds
+            recording.outputs = [atom for atom in atoms if atom is not None]
+            parts.append(recording)
+        ends = iter(close_choice(self.builder, self.index, parts, self.source))
+        return first.value([None if kind.word == "static" else next(ends) for kind in first.kinds])
 
     def _branch(self, branch: Callable[[], Any], name: str) -> tuple[Recording, Carry]:
         given: list[Carry] = []
@@ -298,5 +267,48 @@ class _Choice:
             given.append(Carry(branch(), f"what {name} returns"))
             return [atom for atom in given[-1].atoms if atom is not None]
 
-        recording, _ = self.part.record([], run)
-        return recording, given[-1]
+        return record(self.builder, [], run), given[-1]
+
+
+def close_choice(
+    builder: GraphBuilder, index: Atom, parts: Sequence[Recording], source: Source
+) -> list[Var]:
+    """Append the equation of a choice, and let what its branches write be as it is afterwards.
+
+    Returns what they give, of the kinds of the first one's.
+    """
+    cells: list[Any] = []
+    for recording in parts:
+        new = [cell for cell, _ in recording.written if not any(cell is each for each in cells)]
+        cells += new
+    checks = [(recording, check) for recording in parts for check in recording.checks]
+    values = [[_end_of(recording, cell) for cell in cells] for recording in parts]
+    for recording, ends in zip(parts, values, strict=True):
+        recording.outputs = [*recording.outputs, *ends]
+    reads = list(dict.fromkeys([var for recording in parts for var in recording.reads()]))
+    graphs = [
+        Graph(
+            "branch",
+            tuple(reads),
+            tuple(each.eqns),
+            (*each.outputs, *[c.output if of is each else FALSE for of, c in checks]),
+        )
+        for each in parts
+    ]
+    named = [cell._value for cell in cells]
+    count = len(parts[0].outputs) - len(cells)
+    like = [Var(atom.shape, atom.dtype) for atom in parts[0].outputs[:count]]
+    like += [Var(atom.shape, atom.dtype, getattr(atom, "name", None)) for atom in named]
+    like += [Var((), BOOL) for _ in checks]
+    made = define(builder, p.cond, (index, *reads), {"branches": tuple(graphs)}, like, source)
+    for cell, output in zip(cells, made[count:], strict=False):
+        write(cell, output)
+    for (_, check), flag in zip(checks, made[count + len(cells) :], strict=True):
+        builder.checks.append(_of_loop(check, flag))
+    return made[:count]
+
+
+def _end_of(recording: Recording, cell: Any) -> Atom:
+    """What an array holds at the end of a branch."""
+    held: Atom = cell._value
+    return next((atom for each, atom in recording.written if each is cell), held)
