@@ -313,6 +313,118 @@ def test_errors_in_a_turn_are_the_users():
         tinyfuse.jit(f)(LINE)
 
 
+# -- conditions that data decides
+
+
+def conditional_expression(x: Any) -> Any:
+    return x if x.sum() > 1 else -x
+
+
+def several_parts(x: Any) -> Any:
+    y = x * 2
+    if x.sum() > 1:
+        y = y + 1
+        z = 3.0
+    elif x[0] > 0:
+        z = 5.0
+        y[0] = 7
+    else:
+        z = 4.0
+    return y, z
+
+
+def writes_in_one_part(x: Any) -> Any:
+    if x[0] > 0:
+        x[1:] = 5
+    return x.sum()
+
+
+def parts_in_turns(x: Any) -> Any:
+    total = 0.0
+    for i in range(40):
+        if x[i % 5] > 0.5:
+            total = total + x[i % 5]
+        else:
+            x[i % 5] = x[i % 5] + 0.1
+    return total
+
+
+def by_the_turn(x: Any) -> Any:
+    y = np.zeros(30)
+    for i in range(30):
+        if i % 3 == 0:
+            y[i] = x[i % 5]
+    return y
+
+
+CONDITIONS = [conditional_expression, several_parts, writes_in_one_part, by_the_turn]
+
+
+@pytest.mark.parametrize("function", CONDITIONS)
+@pytest.mark.parametrize("scale", [1.0, 0.1, -1.0])
+def test_conditions_are_choices(function: Callable[..., Any], scale: float):
+    assert_same(function, LINE[:5] * scale)
+
+
+def test_conditions_in_turns_do_not_write_these_out():
+    assert_same(parts_in_turns, LINE[:5])
+    assert loops_in(parts_in_turns, LINE[:5]) == 1
+
+
+def test_parts_have_the_same_bits_at_every_level():
+    cases = [Case(each, (LINE[:5],), f"# {each.__name__}") for each in CONDITIONS]
+    report = Ladder().climb(cases)
+    assert "\n".join(map(str, report.failures)) == ""
+
+
+def with_a_call(x: Any) -> Any:
+    found: list[int] = []
+    if x.sum() > 1:
+        found.append(1)
+    return x + len(found)
+
+
+def of_two_shapes(x: Any) -> Any:
+    if x.sum() > 1:
+        x = x[1:]
+    return x
+
+
+def written_afterwards(x: Any) -> Any:
+    y = np.zeros(5)
+    z = x if x.sum() > 1 else y
+    z[0] = 1
+    return x, y
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "words"),
+    [
+        (with_a_call, tinyfuse.errors.BoolConversionError, "`if`, `while`, `and`, `or`, `not` or"),
+        (
+            of_two_shapes,
+            tinyfuse.errors.BoolConversionError,
+            "x is float64[4] where the test is true, else float64[5], and only the compiled "
+            "function knows which: let it have one shape and dtype, or use np.where(condition, a, "
+            "b) or tinyfuse.cond",
+        ),
+        (
+            written_afterwards,
+            tinyfuse.errors.InPlaceWriteError,
+            "an array that is one of two, as data decides, can't be written afterwards: copy it, "
+            "as in x = x.copy()",
+        ),
+    ],
+)
+def test_conditions_that_are_refused(
+    function: Callable[..., Any], error: type[Exception], words: str
+):
+    with pytest.raises(error) as raised:
+        tinyfuse.jit(function)(LINE[:5])
+    assert str(raised.value).startswith(words)
+    assert "test_rolling.py" in str(raised.value)
+
+
 # -- random programs
 
 

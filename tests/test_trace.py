@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import namedtuple
 from typing import Any
@@ -264,7 +265,7 @@ def test_static_arguments_are_what_they_are() -> None:
 
 def test_a_thousand_operations_in_one_expression() -> None:
     def deep(x: Any) -> Any:
-        for _ in range(5000):
+        for _ in itertools.repeat(None, 5000):
             x = x * 2 - x
         return x
 

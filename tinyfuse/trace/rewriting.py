@@ -22,23 +22,31 @@ import ast
 import dis
 from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
+from typing import Any
 
 from tinyfuse.source import parsed_function
+from tinyfuse.trace.parts import bound_by_parts, is_pure, written_in_parts
 
-LOOP = "__tinyfuse_loop__"
+LOOP, IF, CHOOSE = "__tinyfuse_loop__", "__tinyfuse_if__", "__tinyfuse_choose__"
 _MADE = "loop_"
 
-_rewritten: dict[int, tuple[CodeType, CodeType]] = {}  # by id, with the original, which lives on
+# By id, with the original, which lives on.
+_rewritten: dict[tuple[int, bool], tuple[CodeType, CodeType]] = {}
 _LIMIT = 2_000
 
 
-def rewritten(code: CodeType) -> CodeType:
-    """The code of a function with its loops rewritten; the same where there is nothing to do."""
-    known = _rewritten.get(id(code))
+def rewritten(code: CodeType, branches: bool = False) -> CodeType:
+    """The code of a function with its loops rewritten; the same where there is nothing to do.
+
+    branches: whether its conditions are too.
+    """
+    key = id(code), branches
+    known = _rewritten.get(key)
     if known is None:
         if len(_rewritten) >= _LIMIT:
             _rewritten.clear()
-        known = _rewritten[id(code)] = code, _compiled(code) if has_loops(code) else code
+        wanted = branches or has_loops(code)
+        known = _rewritten[key] = code, _compiled(code, branches) if wanted else code
     return known[1]
 
 
@@ -49,17 +57,20 @@ def has_loops(code: CodeType) -> bool:
 
 
 def rewritten_source(code: CodeType) -> str | None:
-    """The text of a function as it is traced; None where its loops stay as they are."""
-    tree = _tree(code)
+    """The text of a function as it is traced; None where its loops stay as they are.
+
+    Its conditions are rewritten as they are where data decides one of them.
+    """
+    tree = _tree(code, True)
     return None if tree is None else ast.unparse(tree)
 
 
-def _tree(code: CodeType) -> ast.FunctionDef | None:
+def _tree(code: CodeType, branches: bool) -> ast.FunctionDef | None:
     function = parsed_function(code)
     if not isinstance(function, ast.FunctionDef):
         return None
     function.decorator_list = []
-    rewriter = _Rewriter(function)
+    rewriter = _Rewriter(function, branches)
     rewriter.rewrite(function)
     if not rewriter.count:
         return None
@@ -67,8 +78,8 @@ def _tree(code: CodeType) -> ast.FunctionDef | None:
     return function
 
 
-def _compiled(code: CodeType) -> CodeType:
-    tree = _tree(code)
+def _compiled(code: CodeType, branches: bool) -> CodeType:
+    tree = _tree(code, branches)
     if tree is None:
         return code
     made = _function_code(_around(tree, code.co_freevars), code)
@@ -123,8 +134,9 @@ def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 class _Rewriter:
     """Rewrites the loops of one function, and of those inside it."""
 
-    def __init__(self, function: ast.FunctionDef) -> None:
+    def __init__(self, function: ast.FunctionDef, branches: bool) -> None:
         self.count = 0
+        self.branches = branches
         self.loads = _loads(function)
 
     def rewrite(self, function: ast.FunctionDef) -> None:
@@ -141,7 +153,11 @@ class _Rewriter:
         if isinstance(node, (ast.AsyncFunctionDef, ast.ClassDef)):
             return [node]
         names = _bound(node, self.loads) if isinstance(node, ast.For) else None
-        inside = _loads_of(node) if isinstance(node, ast.For) else {}
+        inside = _loads_of(node) if isinstance(node, (ast.For, ast.If)) else {}
+        bound = bound_by_parts(node) if isinstance(node, ast.If) else None
+        written = written_in_parts(node) if isinstance(node, ast.If) and bound is not None else []
+        if self.branches:
+            self._choose(node)
         for field in ("body", "orelse", "finalbody"):
             inner = getattr(node, field, None)
             if isinstance(inner, list):
@@ -151,7 +167,46 @@ class _Rewriter:
         if isinstance(node, ast.For) and names is not None and not outside & set(names):
             used = [self.loads.get(name, 0) > inside.get(name, 0) for name in names]
             return self._loop(node, names, used)
+        if self.branches and bound is not None and not outside & bound:
+            assert isinstance(node, ast.If)
+            used = [self.loads.get(name, 0) > inside.get(name, 0) for name in sorted(bound)]
+            return self._branch(node, sorted(bound), used, written)
         return [node]
+
+    def _choose(self, node: ast.stmt) -> None:
+        """Rewrite the conditional expressions directly in a statement."""
+        chooser = _Chooser()
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr):
+                setattr(node, field, chooser.visit(value))
+        self.count += chooser.count
+
+    def _branch(
+        self, node: ast.If, names: list[str], used: list[bool], written: list[str]
+    ) -> list[ast.stmt]:
+        self.count += 1
+        branch, taken = f"branch_{self.count}", f"taken_{self.count}"
+        getters = "".join(f"lambda: {name}, " for name in names)
+        bases = "".join(f"lambda: {name}, " for name in written)
+        bound = "".join(f"{name}, " for name in names)
+        text = f"{branch} = {IF}(None, {tuple(names)!r}, ({getters}), {tuple(used)!r}, ({bases}))\n"
+        text += f"for {taken} in {branch}:\n"
+        text += f"    if {branch}.carrying:\n        {bound} = {branch}.carried\n" if names else ""
+        text += f"    if {taken}:\n        pass\n"
+        text += f"if {branch}.carrying:\n    {bound} = {branch}.after\n" if names else ""
+        made = ast.parse(text).body
+        for statement in made:
+            for each in ast.walk(statement):
+                ast.copy_location(each, node.test)
+        call, loop = made[0], made[1]
+        assert isinstance(call, ast.Assign)
+        assert isinstance(call.value, ast.Call)
+        assert isinstance(loop, ast.For)
+        call.value.args[0] = node.test
+        choice = loop.body[-1]
+        assert isinstance(choice, ast.If)
+        choice.body, choice.orelse = node.body, node.orelse
+        return made
 
     def _loop(self, node: ast.For, names: list[str], used: list[bool]) -> list[ast.stmt]:
         self.count += 1
@@ -184,6 +239,32 @@ class _Rewriter:
         return [made, head, *last]
 
 
+class _Chooser(ast.NodeTransformer):
+    """Rewrites conditional expressions, but for those in functions and comprehensions inside."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def visit(self, node: ast.AST) -> Any:
+        stays = (*_SCOPES, *_COMPREHENSIONS)
+        return node if isinstance(node, stays) else super().visit(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        if not all(map(is_pure, (node.test, node.body, node.orelse))):
+            return node
+        self.count += 1
+        made = ast.parse(f"{CHOOSE}(None, lambda: None, lambda: None)", mode="eval").body
+        for each in ast.walk(made):
+            ast.copy_location(each, node)
+        assert isinstance(made, ast.Call)
+        yes, no = made.args[1:]
+        assert isinstance(yes, ast.Lambda)
+        assert isinstance(no, ast.Lambda)
+        made.args[0], yes.body, no.body = node.test, node.body, node.orelse
+        return made
+
+
 def _is_inside(node: ast.AST, loop: ast.For) -> bool:
     """Whether a node is of the user's loop, and has its place."""
     return any(node is each for part in (loop.iter, loop.target) for each in ast.walk(part))
@@ -202,9 +283,10 @@ def _loads(function: ast.AST) -> dict[str, int]:
     return counts
 
 
-def _loads_of(loop: ast.For) -> dict[str, int]:
+def _loads_of(node: ast.For | ast.If) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for statement in loop.body:
+    parts = node.body if isinstance(node, ast.For) else [*node.body, *node.orelse]
+    for statement in parts:
         for name, count in _loads(statement).items():
             if not name.startswith(_MADE):
                 counts[name] = counts.get(name, 0) + count

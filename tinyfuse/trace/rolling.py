@@ -77,6 +77,7 @@ class _Turn:
     outputs: list[list[Atom | None] | None]
     written: set[int]
     roots: list[list[Any]]
+    frozen: list[bool]
 
     def uses(self, at: int) -> bool:
         """Whether anything is computed from what a name began with."""
@@ -137,7 +138,12 @@ class Loop:
             rolling.turns = around
 
     def values(self) -> list[Any]:
-        return [_value(getter) for getter in self._getters]
+        return read_names(self._getters)
+
+
+def read_names(getters: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What names mean now; MISSING where they mean nothing."""
+    return [_value(getter) for getter in getters]
 
 
 def _value(getter: Callable[[], Any]) -> Any:
@@ -231,8 +237,9 @@ class _Rolled:
         outputs = [_converted(carry, slots.get(at)) for at, carry in enumerate(carries)]
         written = {at for at in begun if _is_written(begun[at], params[at])}
         roots = [_roots(value) for value in after]
+        frozen = [any(x._read_only is not None for x in _leaves(value)) for value in after]
         recording = recorder.end(flat)
-        return _Turn(recording, begun, params, after, carries, outputs, written, roots)
+        return _Turn(recording, begun, params, after, carries, outputs, written, roots, frozen)
 
     def _touch(self, array: Any) -> None:
         """Let views of an array be read again, so that it shows who reads it."""
@@ -361,6 +368,8 @@ class _Rolled:
                 if any(id(root) in kept for root in turn.roots[at]):
                     self._fail("two names have one array after the loop")
                 kept.update([id(root) for root in turn.roots[at]])
+            if alive and turn.frozen[at]:
+                self._fail(f"{self._name(at)} is an array that can't be written after a turn")
             if any(not _lies_in_order(leaf) for leaf in _leaves(turn.after[at])) and alive:
                 self._fail(f"{self._name(at)} does not lie in C order")
         for at, value in self.fixed.items():

@@ -52,13 +52,17 @@ def trace(
     """
     frozen: set[tuple[Any, ...]] = set()
     unrolled: dict[LoopPlace, str] = {}
+    branches = False
     while True:
-        rolling = Rolling(unrolled)
+        rolling = Rolling(unrolled, branches=branches)
         try:
             return _trace(function, in_tree, specs, name, frozen, rolling)
         except Unroll as unroll:
             _write_out(unrolled, [unroll.place], unroll.reason, name)
         except Exception as error:
+            if isinstance(error, errors.BoolConversionError) and not branches:
+                branches = True
+                continue
             places = rolling.failed or (rolling.rolled if _needs_value(error) else [])
             if not places:
                 raise

@@ -22,6 +22,7 @@ import numpy as np
 from tinyfuse.dtypes import describe, is_supported
 from tinyfuse.errors import SideEffectError
 from tinyfuse.graph.ir import Var
+from tinyfuse.trace.branching import If, choose
 from tinyfuse.trace.builder import GraphBuilder, state
 from tinyfuse.trace.captured import (
     COMPARED_BYTES,
@@ -36,7 +37,7 @@ from tinyfuse.trace.captured import (
 )
 from tinyfuse.trace.containers import Containers, warn_frozen
 from tinyfuse.trace.reachable import find_hidden, is_users, mentioned_names
-from tinyfuse.trace.rewriting import LOOP, rewritten
+from tinyfuse.trace.rewriting import CHOOSE, IF, LOOP, rewritten
 from tinyfuse.trace.rolling import Loop
 from tinyfuse.trace.stand_ins import NUMPY, original_of, stand_in_for
 from tinyfuse.trace.tracer import Tracer
@@ -157,7 +158,7 @@ class Scope:
         known = self._copies.get(id(original))
         if known is not None:
             return known[1]
-        code = rewritten(original.__code__)
+        code = rewritten(original.__code__, self._builder.rolling.branches)
         if not is_users(original.__module__ or "", code.co_filename):
             if original.__closure__:
                 self._uncopied.append(original)
@@ -307,6 +308,8 @@ class Globals(dict):
             **self._builtins,
             "__import__": _importing(scope),
             LOOP: Loop,
+            IF: If,
+            CHOOSE: choose,
         }
         self._scope = scope
         self._live = live

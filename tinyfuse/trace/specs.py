@@ -155,7 +155,8 @@ class Rolling:
     """Which loops of a function are written out, and why, and what has been found about others.
 
     failed: those whose body did not come to its end. rolled: those that are one loop of the
-    program, with how many turns. turns: how many of all loops around are written out.
+    program. turns: how many of all loops around are written out. branches: whether conditions are
+    rewritten, because data decides one.
     """
 
     unrolled: dict[LoopPlace, str] = field(default_factory=dict)
@@ -163,6 +164,7 @@ class Rolling:
     rolled: list[LoopPlace] = field(default_factory=list)
     told: dict[LoopPlace, None] = field(default_factory=dict)
     turns: int = 1
+    branches: bool = False
     rehearsing: int = 0  # loops around whose body is recorded only to look at it
 
 

@@ -1,0 +1,196 @@
+"""Plain Python `if` statements and conditional expressions, where data decides.
+
+The rewritten function (see `rewriting`) iterates over an `If`, whose body has both parts: once with
+the truth that Python knows, or else with both, each recorded apart from the rest. What a name means
+afterwards is chosen by the test. Where it can be one of two arrays, none of them can be written any
+more: it would have to show in the other, or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tinyfuse import errors
+from tinyfuse.dtypes import BOOL, INT64
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Var
+from tinyfuse.source import Source, here, location
+from tinyfuse.trace.builder import GraphBuilder, state
+from tinyfuse.trace.carried import Carry, Kind
+from tinyfuse.trace.cells import note, path_to_root
+from tinyfuse.trace.control_flow import close_choice, truth
+from tinyfuse.trace.known import known_value
+from tinyfuse.trace.operation import explained
+from tinyfuse.trace.recording import Recorder, Recording
+from tinyfuse.trace.rolling import MISSING, read_names
+from tinyfuse.trace.tracer import Tracer
+from tinyfuse.trace.weak import TracedFloat, TracedInt
+from tinyfuse.tree import flatten
+
+
+def is_unknown(test: Any) -> bool:
+    """Whether only a call knows if something is true."""
+    kind = type(test)
+    if kind is Tracer:
+        return test.size == 1 and known_value(test) is None
+    return kind is TracedInt or (kind is TracedFloat and test._index is None)
+
+
+class If:
+    """An `if` statement of a traced function.
+
+    names: the variables that its parts bind. getters: for each a function that reads it. used:
+    whether anything but the parts reads it. written: names of what the parts put elements into.
+    carrying: whether the names are to be bound to `carried` before a part, to `after` behind both.
+    """
+
+    def __init__(
+        self,
+        test: Any,
+        names: tuple[str, ...],
+        getters: tuple[Callable[[], Any], ...],
+        used: tuple[bool, ...],
+        written: tuple[Callable[[], Any], ...],
+    ) -> None:
+        self._test, self._names, self._getters, self._used = test, names, getters, used
+        self._written = written
+        self.carrying = False
+        self.carried: tuple[Any, ...] = ()
+        self.after: tuple[Any, ...] = ()
+
+    def __iter__(self) -> Iterator[bool]:
+        builder = state.builder
+        arrays = all(type(each) is Tracer for each in read_names(self._written))
+        if builder is None or not is_unknown(self._test) or not arrays:
+            yield bool(self._test)
+            return
+        source = here()
+        before = read_names(self._getters)
+        sides = []
+        for side in (False, True):
+            recorder = Recorder(builder)
+            self.carrying, self.carried = True, tuple(before)
+            try:
+                yield side
+            except GeneratorExit:
+                recorder.end([])
+                raise
+            sides.append(_Side(recorder, read_names(self._getters)))
+        self.after = _Merged(builder, sides[0], sides[1], source).values(
+            self._test, self._names, self._used
+        )
+
+
+def choose(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    """`yes() if test else no()`."""
+    builder = state.builder
+    if builder is None or not is_unknown(test):
+        return yes() if test else no()
+    source = here()
+    sides = []
+    for branch in (no, yes):
+        recorder = Recorder(builder)
+        try:
+            value = branch()
+        except BaseException:
+            recorder.end([])
+            raise
+        sides.append(_Side(recorder, [value]))
+    merged = _Merged(builder, sides[0], sides[1], source)
+    return merged.values(test, ("its value",), (True,))[0]
+
+
+class _Side:
+    """A part that has been recorded, with what names mean at its end."""
+
+    def __init__(self, recorder: Recorder, after: list[Any]) -> None:
+        self.after = after
+        self.carries = [Carry(value, "") for value in after]
+        self.roots = [_roots(value) for value in after]
+        self._recorder = recorder
+        self.recording: Recording = recorder.end([])
+
+    def made_alone(self, at: int) -> bool:
+        """Whether the arrays of a name were made here, and no other name has them."""
+        others = [root for other, roots in enumerate(self.roots) if other != at for root in roots]
+        return not any(
+            self._recorder.is_older(root) or any(root is each for each in others)
+            for root in self.roots[at]
+        )
+
+
+class _Merged:
+    """Two parts of which one runs."""
+
+    def __init__(self, builder: GraphBuilder, no: _Side, yes: _Side, source: Source) -> None:
+        self.builder, self.no, self.yes, self.source = builder, no, yes, source
+
+    def values(self, test: Any, names: tuple[str, ...], used: tuple[bool, ...]) -> tuple[Any, ...]:
+        """What the names mean after both parts."""
+        chosen = [at for at in range(len(names)) if self.no.after[at] is not self.yes.after[at]]
+        kinds = {at: self._kinds(at, names[at]) for at in chosen if used[at]}
+        for side in (self.no, self.yes):
+            atoms = [atom for at in kinds for atom in side.carries[at].converted(kinds[at])]
+            side.recording.outputs = [atom for atom in atoms if atom is not None]
+        builder = self.builder
+        index = builder.emit(p.cast, truth(test)._atom, dtype=INT64)
+        parts = [self.no.recording, self.yes.recording]
+        ends: Iterator[Var] = iter(())
+        if any(part.outputs or part.written or part.checks for part in parts):
+            ends = iter(close_choice(builder, index, parts, self.source))
+        after = dict.fromkeys(chosen, MISSING)
+        for at, of_leaves in kinds.items():
+            leaves = [
+                kind.stand_in(builder, None if kind.dtype is None else next(ends))
+                for kind in of_leaves
+            ]
+            after[at] = self.yes.carries[at].tree.unflatten(leaves)
+            if not (self.no.made_alone(at) and self.yes.made_alone(at)):
+                self._freeze(at, leaves)
+        return tuple([after.get(at, value) for at, value in enumerate(self.yes.after)])
+
+    def _kinds(self, at: int, name: str) -> list[Kind]:
+        """The kinds that a name has in both parts. Raises BoolConversionError where they differ."""
+        no, yes = self.no.carries[at], self.yes.carries[at]
+        missing = any(side.after[at] is MISSING for side in (self.no, self.yes))
+        if no.tree == yes.tree and not missing:
+            common = [_common(*pair) for pair in zip(no.given, yes.given, strict=True)]
+            found = [kind for kind in common if kind is not None]
+            if len(found) == len(common):
+                return found
+        old, new = [
+            "nothing" if side.after[at] is MISSING else ", ".join(map(str, side.carries[at].given))
+            for side in (self.yes, self.no)
+        ]
+        error = errors.BoolConversionError(
+            f"{name} is {old} where the test is true, else {new}, and only the compiled function "
+            "knows which: let it have one shape and dtype, or use np.where(condition, a, b) or "
+            "tinyfuse.cond"
+        )
+        raise explained(error, self.source)
+
+    def _freeze(self, at: int, leaves: list[Any]) -> None:
+        """Let nobody write what may be another array too."""
+        reason = (
+            "an array that is one of two, as data decides, can't be written afterwards: copy it, "
+            f"as in x = x.copy()\n  decided at {location(self.source)}"
+        )
+        arrays = [leaf for leaf in leaves if type(leaf) is Tracer and not leaf._scalar]
+        for cell in (*arrays, *self.no.roots[at], *self.yes.roots[at]):
+            note(cell)
+            cell._read_only = reason
+
+
+def _common(one: Kind, other: Kind) -> Kind | None:
+    """A kind for what is of one or the other; a number of Python's counts as numpy's like it."""
+    if one.is_weak != other.is_weak and one.dtype == other.dtype and one.shape == other.shape:
+        return other if one.is_weak else one
+    if one.is_truth and other.is_truth and one != other:
+        return Kind("scalar", (), BOOL)
+    return one.joined(other) if one.word == other.word else None
+
+
+def _roots(value: Any) -> list[Any]:
+    leaves = [leaf for leaf in flatten(value)[0] if type(leaf) is Tracer and not leaf._scalar]
+    return [path_to_root(leaf)[-1] for leaf in leaves]

@@ -1,0 +1,83 @@
+"""Which parts of `if` statements can run both, where data decides which of them counts."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+# Methods of Python's containers that change them, and what asks an iterator for more.
+_CHANGING = frozenset(
+    (
+        *("add", "append", "appendleft", "clear", "discard", "extend", "insert", "next", "pop"),
+        *("popitem", "popleft", "remove", "reverse", "send", "setdefault", "update", "write"),
+        "writelines",
+    )
+)
+
+
+def is_pure(node: ast.expr) -> bool:
+    """Whether an expression changes nothing of Python's, as far as its text tells."""
+    for each in ast.walk(node):
+        if isinstance(each, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
+            return False
+        if isinstance(each, ast.Call):
+            function = each.func
+            name = function.attr if isinstance(function, ast.Attribute) else ""
+            name = function.id if isinstance(function, ast.Name) else name
+            if name in _CHANGING or name == "print":
+                return False
+    return True
+
+
+def bound_by_parts(node: ast.If) -> set[str] | None:
+    """The names that the parts bind; None where they do anything but assign.
+
+    Elements are put into what a name means.
+    """
+    names: set[str] = set()
+    for statement in _statements(node):
+        if isinstance(statement, ast.If):
+            if not is_pure(statement.test):
+                return None
+        elif isinstance(statement, ast.Assign):
+            if not is_pure(statement.value) or not _bind(statement.targets, names):
+                return None
+        elif isinstance(statement, ast.AugAssign):
+            if not is_pure(statement.value) or not _bind([statement.target], names):
+                return None
+        elif not isinstance(statement, ast.Pass):
+            return None
+    return names
+
+
+def _statements(node: ast.If) -> list[ast.stmt]:
+    waiting: list[ast.stmt] = [*node.body, *node.orelse]
+    for each in waiting:
+        if isinstance(each, ast.If):
+            waiting += [*each.body, *each.orelse]
+    return waiting
+
+
+def _bind(targets: Sequence[ast.expr], names: set[str]) -> bool:
+    """Add the names that targets bind; whether they are names and elements of names alone."""
+    for target in targets:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            if not _bind(target.elts, names):
+                return False
+        elif isinstance(target, ast.Name):
+            names.add(target.id)
+        elif not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+            return False
+    return True
+
+
+def written_in_parts(node: ast.If) -> list[str]:
+    """The names of what the parts put elements into."""
+    found = []
+    for statement in _statements(node):
+        targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+        for each in [inner for target in targets if target for inner in ast.walk(target)]:
+            if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store):
+                assert isinstance(each.value, ast.Name)
+                found.append(each.value.id)
+    return sorted(set(found))
