@@ -425,6 +425,72 @@ def test_conditions_that_are_refused(
     assert "test_rolling.py" in str(raised.value)
 
 
+# -- `while`
+
+
+def until_it_converges(x: Any) -> Any:
+    error, turns = 1.0, 0
+    while error > 1e-6:
+        y = x * 0.5
+        error = np.abs(x - y).max()
+        x = y
+        turns += 1
+    return x, error, turns
+
+
+def until_it_is_large(x: Any) -> Any:
+    total = x.sum()
+    while total < 50:
+        x += 1
+        total = x.sum()
+    return total
+
+
+def numbers_in_while(x: Any) -> Any:
+    i, time = 0, x[0] * 0
+    while time < x[0] * 10:
+        time += x[i % 5]
+        i += 1
+    return time, i
+
+
+def that_python_counts(x: Any) -> Any:
+    n = 5
+    while n > 0:
+        x = x + n
+        n -= 1
+    return x
+
+
+WHILE = [until_it_converges, until_it_is_large, numbers_in_while, that_python_counts]
+
+
+@pytest.mark.parametrize("function", WHILE)
+@pytest.mark.parametrize("scale", [1.0, 0.0, 1000.0])
+def test_while_loops(function: Callable[..., Any], scale: float):
+    assert_same(function, (LINE[:5] + 0.1) * scale)
+
+
+def test_while_loops_have_the_same_bits_at_every_level():
+    cases = [Case(each, (LINE[:5] + 0.1,), f"# {each.__name__}") for each in WHILE]
+    report = Ladder().climb(cases)
+    assert "\n".join(map(str, report.failures)) == ""
+    primitives = [[eqn.primitive.name for eqn in case.graph.eqns] for case in cases]
+    assert ["while" in names for names in primitives] == [True, True, True, False]
+
+
+def test_a_while_loop_that_is_refused():
+    def f(x: Any) -> Any:
+        while x.sum() < 100:
+            x[0] += 1
+            x = x * 1.5
+        return x
+
+    words = "`if`, `while`, `and`, `or`, `not` or bool\\(\\) needs the value of a traced bool\\[\\]"
+    with pytest.raises(tinyfuse.errors.BoolConversionError, match=words):
+        tinyfuse.jit(f)(LINE[:5])
+
+
 # -- random programs
 
 

@@ -19,22 +19,12 @@ from tinyfuse.source import Source, here, location
 from tinyfuse.trace.builder import GraphBuilder, state
 from tinyfuse.trace.carried import Carry, Kind
 from tinyfuse.trace.cells import note, path_to_root
-from tinyfuse.trace.control_flow import close_choice, truth
-from tinyfuse.trace.known import known_value
+from tinyfuse.trace.control_flow import close_choice, is_unknown, truth
 from tinyfuse.trace.operation import explained
 from tinyfuse.trace.recording import Recorder, Recording
 from tinyfuse.trace.rolling import MISSING, read_names
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat, TracedInt
 from tinyfuse.tree import flatten
-
-
-def is_unknown(test: Any) -> bool:
-    """Whether only a call knows if something is true."""
-    kind = type(test)
-    if kind is Tracer:
-        return test.size == 1 and known_value(test) is None
-    return kind is TracedInt or (kind is TracedFloat and test._index is None)
 
 
 class If:

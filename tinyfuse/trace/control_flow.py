@@ -15,10 +15,11 @@ from tinyfuse.trace.builder import GraphBuilder, active
 from tinyfuse.trace.carried import Carry, joined
 from tinyfuse.trace.cells import write
 from tinyfuse.trace.constants import filled_atom
+from tinyfuse.trace.known import known_value
 from tinyfuse.trace.operations import cast_atom, traced
 from tinyfuse.trace.recording import FALSE, Part, Recording, also, record
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedInt
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 from tinyfuse.tree import TreeDef
 
 
@@ -50,6 +51,14 @@ def traced_while(
     begin = truth(test(init)), init
     loop = _Loop(builder, p.while_, {}, [], turn, begin, name)
     return loop.result()[1]
+
+
+def is_unknown(test: Any) -> bool:
+    """Whether only a call knows if something is true."""
+    kind = type(test)
+    if kind is Tracer:
+        return test.size == 1 and known_value(test) is None
+    return kind is TracedInt or (kind is TracedFloat and test._index is None)
 
 
 def truth(value: Any) -> Any:

@@ -27,7 +27,8 @@ from typing import Any
 from tinyfuse.source import parsed_function
 from tinyfuse.trace.parts import bound_by_parts, is_pure, written_in_parts
 
-LOOP, IF, CHOOSE = "__tinyfuse_loop__", "__tinyfuse_if__", "__tinyfuse_choose__"
+LOOP, WHILE = "__tinyfuse_loop__", "__tinyfuse_while__"
+IF, CHOOSE = "__tinyfuse_if__", "__tinyfuse_choose__"
 _MADE = "loop_"
 
 # By id, with the original, which lives on.
@@ -152,8 +153,8 @@ class _Rewriter:
             return [node]
         if isinstance(node, (ast.AsyncFunctionDef, ast.ClassDef)):
             return [node]
-        names = _bound(node, self.loads) if isinstance(node, ast.For) else None
-        inside = _loads_of(node) if isinstance(node, (ast.For, ast.If)) else {}
+        names = self._names(node)
+        inside = _loads_of(node) if isinstance(node, (ast.For, ast.While, ast.If)) else {}
         bound = bound_by_parts(node) if isinstance(node, ast.If) else None
         written = written_in_parts(node) if isinstance(node, ast.If) and bound is not None else []
         if self.branches:
@@ -164,14 +165,49 @@ class _Rewriter:
                 setattr(node, field, self._statements(inner, outside))
         for handler in getattr(node, "handlers", []):
             handler.body = self._statements(handler.body, outside)
-        if isinstance(node, ast.For) and names is not None and not outside & set(names):
+        if names is not None and not outside & set(names):
             used = [self.loads.get(name, 0) > inside.get(name, 0) for name in names]
+            if isinstance(node, ast.While):
+                return self._while(node, names, used)
+            assert isinstance(node, ast.For)
             return self._loop(node, names, used)
         if self.branches and bound is not None and not outside & bound:
             assert isinstance(node, ast.If)
             used = [self.loads.get(name, 0) > inside.get(name, 0) for name in sorted(bound)]
             return self._branch(node, sorted(bound), used, written)
         return [node]
+
+    def _names(self, node: ast.stmt) -> list[str] | None:
+        """The names that the turns of a loop bind; None where it has to stay as it is."""
+        if isinstance(node, ast.For) and _is_plain(node.target):
+            targets = {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
+            return _bound(node, self.loads, targets)
+        if isinstance(node, ast.While) and self.branches and is_pure(node.test):
+            return _bound(node, self.loads, set())
+        return None
+
+    def _while(self, node: ast.While, names: list[str], used: list[bool]) -> list[ast.stmt]:
+        self.count += 1
+        loop, turn = f"{_MADE}{self.count}", f"turn_{self.count}"
+        getters = "".join(f"lambda: {name}, " for name in names)
+        bound = "".join(f"{name}, " for name in names)
+        text = f"{loop} = {WHILE}(lambda: None, {tuple(names)!r}, ({getters}), {tuple(used)!r})\n"
+        text += f"for {turn} in {loop}:\n    pass\n"
+        text += f"    if {loop}.carrying:\n        {bound} = {loop}.carried\n" if names else ""
+        text += f"if {loop}.carrying:\n    {bound} = {loop}.after\n" if names else ""
+        made = ast.parse(text).body
+        for statement in made:
+            for each in ast.walk(statement):
+                ast.copy_location(each, node.test)
+        call, head = made[0], made[1]
+        assert isinstance(call, ast.Assign)
+        assert isinstance(call.value, ast.Call)
+        assert isinstance(head, ast.For)
+        test = call.value.args[0]
+        assert isinstance(test, ast.Lambda)
+        test.body = node.test
+        head.body = [*head.body[1:], *node.body]
+        return made
 
     def _choose(self, node: ast.stmt) -> None:
         """Rewrite the conditional expressions directly in a statement."""
@@ -283,9 +319,11 @@ def _loads(function: ast.AST) -> dict[str, int]:
     return counts
 
 
-def _loads_of(node: ast.For | ast.If) -> dict[str, int]:
+def _loads_of(node: ast.For | ast.While | ast.If) -> dict[str, int]:
     counts: dict[str, int] = {}
-    parts = node.body if isinstance(node, ast.For) else [*node.body, *node.orelse]
+    if isinstance(node, ast.While):
+        counts = _loads(node.test)
+    parts = [*node.body, *node.orelse]
     for statement in parts:
         for name, count in _loads(statement).items():
             if not name.startswith(_MADE):
@@ -303,12 +341,14 @@ def _declared(function: ast.FunctionDef) -> set[str]:
     }
 
 
-def _bound(loop: ast.For, loads: Mapping[str, int]) -> list[str] | None:
+def _bound(
+    loop: ast.For | ast.While, loads: Mapping[str, int], targets: set[str]
+) -> list[str] | None:
     """The names that the turns of a loop bind; None where it has to stay as it is.
 
-    loads: how often the function reads each name.
+    loads: how often the function reads each name. targets: names that the loop itself binds.
     """
-    if loop.orelse or not _is_plain(loop.target):
+    if loop.orelse:
         return None
     names: dict[str, None] = {}
     for node in _walk(loop.body):
@@ -322,7 +362,6 @@ def _bound(loop: ast.For, loads: Mapping[str, int]) -> list[str] | None:
             names[node.id] = None
     if _breaks(loop.body):
         return None
-    targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     if any(loads.get(name) for name in targets & names.keys()):
         return None
     return sorted(names.keys() - targets)

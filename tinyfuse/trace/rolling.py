@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tinyfuse.config import compile_log as log
-from tinyfuse.dtypes import INT64
+from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.records import dataclass
@@ -28,7 +28,7 @@ from tinyfuse.trace.builder import GraphBuilder, state
 from tinyfuse.trace.carried import Carry, Kind
 from tinyfuse.trace.cells import note, path_to_root, write
 from tinyfuse.trace.constants import filled_atom
-from tinyfuse.trace.control_flow import ClosedLoop
+from tinyfuse.trace.control_flow import ClosedLoop, is_unknown, truth
 from tinyfuse.trace.layouts import contiguous, strides_of
 from tinyfuse.trace.recording import Part, Recorder, Recording
 from tinyfuse.trace.same_recordings import same_recordings
@@ -78,12 +78,14 @@ class _Turn:
     written: set[int]
     roots: list[list[Any]]
     frozen: list[bool]
+    truths: list[Atom]
 
     def uses(self, at: int) -> bool:
         """Whether anything is computed from what a name began with."""
         mine = {var for var in self.params.get(at, ()) if var is not None}
         used: set[Any] = {atom for eqn in self.recording.eqns for atom in eqn.inputs}
         used.update([atom for _, atom in self.recording.written])
+        used.update(self.truths)
         for other, atoms in enumerate(self.outputs):
             used.update([] if other == at else (atoms or ()))
         return not mine.isdisjoint(used)
@@ -153,19 +155,67 @@ def _value(getter: Callable[[], Any]) -> Any:
         return MISSING
 
 
-class _Rolled:
-    """A loop whose turns are traced. slots: of the names that are carried."""
+class While:
+    """A `while` statement of a traced function, which hands out turns that count nothing.
 
-    def __init__(self, loop: Loop, builder: GraphBuilder, place: LoopPlace, source: Any) -> None:
+    test: what it asks before each turn. The rest is as in `Loop`. Turns are run as long as Python
+    knows the answer; then those that are left become a loop of the program.
+    """
+
+    def __init__(
+        self,
+        test: Callable[[], Any],
+        names: tuple[str, ...],
+        getters: tuple[Callable[[], Any], ...],
+        used: tuple[bool, ...],
+    ) -> None:
+        self._test, self._names, self._getters, self._used = test, names, getters, used
+        self.carrying = False
+        self.carried: tuple[Any, ...] = ()
+        self.after: tuple[Any, ...] = ()
+        self.last: Any = None
+
+    def __iter__(self) -> Iterator[None]:
+        builder = state.builder
+        while True:
+            test = self._test()
+            if builder is not None and is_unknown(test):
+                source = here()
+                place = source.file, source.line
+                if place not in builder.rolling.unrolled:
+                    rolled = _RolledWhile(self, builder, place, source, self._test, test)
+                    yield from rolled.turns()
+                    return
+            if not test:
+                return
+            yield
+
+    def values(self) -> list[Any]:
+        return read_names(self._getters)
+
+
+class _Rolled:
+    """A loop whose turns are traced.
+
+    slots: of the names that are carried. head: what a turn takes first, its number. count: how many
+    turns there are; None where data decides.
+    """
+
+    def __init__(
+        self, loop: Loop | While, builder: GraphBuilder, place: LoopPlace, source: Any
+    ) -> None:
         self.loop, self.builder, self.place, self.source = loop, builder, place, source
-        self.items: range = loop._items
         self.part = Part(builder)
-        self.index = Var((), INT64, "turn")
+        self.head = Var((), INT64, "turn")
+        self.count: int | None = None
         self.slots: dict[int, _Slot] = {}
         self.before: list[Any] = []
         self.fixed: dict[int, Any] = {}  # what names are after each turn, made before the loop
         self._first_cell = builder.cells
-        builder.bounds[self.index] = 0, len(self.items) - 1
+        if isinstance(loop, Loop):
+            self.items: range = loop._items
+            self.count = len(self.items)
+            builder.bounds[self.head] = 0, self.count - 1
 
     def turns(self) -> Iterator[Any]:
         rolling = self.builder.rolling
@@ -225,21 +275,27 @@ class _Rolled:
         cells = self.part.parameters()
         self.part.hold(cells)
         loop.carrying, loop.carried = True, tuple(values)
-        flat = [self.index, *[var for at in slots for var in params[at] if var], *cells]
+        flat = [self.head, *[var for at in slots for var in params[at] if var], *cells]
         try:
             yield self._item()
         except GeneratorExit:
             recorder.end(flat)
             builder.rolling.failed.append(self.place)
             raise
-        after = loop.values()
+        after, truths = loop.values(), self._truths()
         carries = [Carry(value, "") for value in after]
         outputs = [_converted(carry, slots.get(at)) for at, carry in enumerate(carries)]
         written = {at for at in begun if _is_written(begun[at], params[at])}
         roots = [_roots(value) for value in after]
         frozen = [any(x._read_only is not None for x in _leaves(value)) for value in after]
         recording = recorder.end(flat)
-        return _Turn(recording, begun, params, after, carries, outputs, written, roots, frozen)
+        return _Turn(
+            *(recording, begun, params, after, carries, outputs, written, roots, frozen, truths)
+        )
+
+    def _truths(self) -> list[Atom]:
+        """What a turn gives besides what is carried."""
+        return []
 
     def _touch(self, array: Any) -> None:
         """Let views of an array be read again, so that it shows who reads it."""
@@ -249,7 +305,7 @@ class _Rolled:
             array._version = self.builder.writes
 
     def _item(self) -> Any:
-        counted: Any = TracedInt(self.builder, self.index)
+        counted: Any = TracedInt(self.builder, self.head)
         if self.items.step != 1:
             counted = counted * self.items.step
         return counted + self.items.start if self.items.start else counted
@@ -310,6 +366,10 @@ class _Rolled:
         cells = len(self.part.cells)
         ends = turn.recording.params, again.recording.params
         pairs += zip(*[params[len(params) - cells :] for params in ends], strict=True)
+        for each in (turn, again):
+            outputs = [atom for at in sorted(names) for atom in each.outputs[at] or ()]
+            each.recording.outputs = [*each.truths, *[atom for atom in outputs if atom]]
+        pairs.append((self.head, self.head))
         same = same_recordings(turn.recording, again.recording, dict(pairs))
         used = [at for at in slots if at not in self.slots and again.uses(at)]
         for at in names:
@@ -330,7 +390,8 @@ class _Rolled:
         group = turn.written | {at for at in found if _comes_back(at, found)}
         handed_on = [at for at in found if found[at] is not None and at not in group]
         ends = [_end(at, found) for at in handed_on]
-        if handed_on and (len(self.items) <= len(found) or self.fixed.keys() & ends):
+        few = self.count is None or self.count <= len(found)
+        if handed_on and (few or self.fixed.keys() & ends):
             self._fail("a name has an array from before the loop after it")
         while True:
             more = {at for at in self.slots if found[at] in group} - group
@@ -341,6 +402,8 @@ class _Rolled:
         tied = {at: to for at in group if (to := found[at]) is not None}
         if tied.keys() != group or set(tied.values()) != group:
             self._fail("an array that it writes has other names after a turn")
+        if self.count is None and any(at != to for at, to in tied.items()):
+            self._fail("names exchange arrays in as many turns as data decides")
         return tied
 
     def _require_apart(self, turn: _Turn, names: set[int], tied: Mapping[int, int]) -> None:
@@ -398,13 +461,11 @@ class _Rolled:
         outputs = [atom for at in slots for atom in turn.outputs[at] or ()]
         recording = turn.recording
         cells = recording.params[len(recording.params) - len(self.part.cells) :]
-        recording.params = [self.index, *[var for var in params if var], *cells]
-        recording.outputs = [atom for atom in outputs if atom is not None]
-        loop.after = tuple(self.before)
-        closed = ClosedLoop(p.loop, {"extent": len(self.items)}, [self.index], self.source)
+        recording.params = [self.head, *[var for var in params if var], *cells]
+        recording.outputs = [*turn.truths, *[atom for atom in outputs if atom is not None]]
         ends: Iterator[Var] = iter(())
         if recording.outputs or self.part.cells or recording.checks:
-            ends = iter(closed.close(self.part, recording, params, given))
+            ends = iter(self._equation(recording, params, given))
         after = {}
         for at, slot in slots.items():
             leaves = [
@@ -420,7 +481,20 @@ class _Rolled:
                 for at, value in enumerate(self.before)
             ]
         )
-        loop.last = self.items[-1]
+        loop.last = self._last()
+
+    def _last(self) -> Any:
+        """What the target of the loop is afterwards."""
+        return self.items[-1]
+
+    def _equation(
+        self,
+        recording: Recording,
+        params: Sequence[Var | None],
+        given: Sequence[Atom | None],
+    ) -> list[Var]:
+        closed = ClosedLoop(p.loop, {"extent": len(self.items)}, [self.head], self.source)
+        return closed.close(self.part, recording, params, given)
 
     def _given(self, at: int, slot: _Slot) -> list[Atom | None]:
         """What a name is before the loop; of one that turns make for themselves anything."""
@@ -436,7 +510,7 @@ class _Rolled:
     ) -> dict[int, Any]:
         """The arrays from before the loop that names have in the end, with what is in them then."""
         ends = {at: at for at in tied}
-        for _ in range(len(self.items) % _order(tied)):
+        for _ in range((self.count or 0) % _order(tied)):
             ends = {at: ends[to] for at, to in tied.items()}
         found = {}
         for at, origin in ends.items():
@@ -445,6 +519,49 @@ class _Rolled:
             if written & tied.keys():
                 write(array, after[at]._value)
         return found
+
+
+class _RolledWhile(_Rolled):
+    """The turns are as many as a test says. head: whether there is this one."""
+
+    loop: While
+
+    def __init__(
+        self,
+        loop: While,
+        builder: GraphBuilder,
+        place: LoopPlace,
+        source: Any,
+        test: Callable[[], Any],
+        first: Any,
+    ) -> None:
+        super().__init__(loop, builder, place, source)
+        self.head = Var((), BOOL, "again")
+        self._test, self._first = test, truth(first)._atom
+
+    def _item(self) -> Any:
+        return None
+
+    def _last(self) -> Any:
+        return None
+
+    def _truths(self) -> list[Atom]:
+        return [truth(self._test())._atom]
+
+    def _require_apart(self, turn: _Turn, names: set[int], tied: Mapping[int, int]) -> None:
+        for at in sorted(names - self.slots.keys()):
+            if self.loop._used[at]:
+                self._fail(f"{self._name(at)} is made in turns, of which there may be none")
+        super()._require_apart(turn, names, tied)
+
+    def _equation(
+        self,
+        recording: Recording,
+        params: Sequence[Var | None],
+        given: Sequence[Atom | None],
+    ) -> list[Var]:
+        closed = ClosedLoop(p.while_, {}, [], self.source)
+        return closed.close(self.part, recording, [self.head, *params], [self._first, *given])[1:]
 
 
 _PLAIN = (bool, int, float, str, bytes, type(None))

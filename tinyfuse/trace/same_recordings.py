@@ -22,6 +22,7 @@ def same_recordings(one: Recording, other: Recording, params: Mapping[Var, Var])
         cells[0] == cells[1]
         and _same(written[0], written[1], known)
         and _same(checks[0], checks[1], known)
+        and _same(one.outputs, other.outputs, known)
     )
 
 

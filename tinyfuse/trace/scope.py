@@ -37,8 +37,8 @@ from tinyfuse.trace.captured import (
 )
 from tinyfuse.trace.containers import Containers, warn_frozen
 from tinyfuse.trace.reachable import find_hidden, is_users, mentioned_names
-from tinyfuse.trace.rewriting import CHOOSE, IF, LOOP, rewritten
-from tinyfuse.trace.rolling import Loop
+from tinyfuse.trace.rewriting import CHOOSE, IF, LOOP, WHILE, rewritten
+from tinyfuse.trace.rolling import Loop, While
 from tinyfuse.trace.stand_ins import NUMPY, original_of, stand_in_for
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
@@ -308,6 +308,7 @@ class Globals(dict):
             **self._builtins,
             "__import__": _importing(scope),
             LOOP: Loop,
+            WHILE: While,
             IF: If,
             CHOOSE: choose,
         }
