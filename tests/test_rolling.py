@@ -303,6 +303,32 @@ def test_long_ones_are_warned_of(caplog: pytest.LogCaptureFixture):
     )
 
 
+def test_those_that_cannot_be_rewritten_are_warned_of_too(caplog: pytest.LogCaptureFixture):
+    def f(x: Any) -> Any:
+        for i in range(rolling.LONG):
+            if i == 300:
+                break
+            x = x + i
+        return x
+
+    with caplog.at_level(logging.WARNING, "tinyfuse.compile"):
+        tinyfuse.jit(f).lower(np.zeros(4))
+    (warning,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert warning.endswith("with all of its 256 turns: `break` leaves it")
+
+
+def test_names_of_the_users_stay():
+    def f(x: Any) -> Any:
+        loop_1, branch_2 = 1.0, 0.0
+        for i in range(20):
+            loop_1 = loop_1 + x[i]
+        if loop_1 > 3:
+            branch_2 = branch_2 + loop_1
+        return loop_1, branch_2
+
+    assert_same(f, LINE)
+
+
 def test_errors_in_a_turn_are_the_users():
     def f(x: Any) -> Any:
         for _ in range(20):

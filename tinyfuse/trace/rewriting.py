@@ -29,7 +29,6 @@ from tinyfuse.trace.parts import bound_by_parts, is_pure, written_in_parts
 
 LOOP, WHILE = "__tinyfuse_loop__", "__tinyfuse_while__"
 IF, CHOOSE = "__tinyfuse_if__", "__tinyfuse_choose__"
-_MADE = "loop_"
 
 # By id, with the original, which lives on.
 _rewritten: dict[tuple[int, bool], tuple[CodeType, CodeType]] = {}
@@ -139,6 +138,14 @@ class _Rewriter:
         self.count = 0
         self.branches = branches
         self.loads = _loads(function)
+        self.taken = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+
+    def fresh(self, word: str) -> str:
+        """A name with the number of what is being rewritten that the function has not."""
+        name = f"{word}_{self.count}"
+        while name in self.taken:
+            name += "_"
+        return name
 
     def rewrite(self, function: ast.FunctionDef) -> None:
         outside = _declared(function)
@@ -165,7 +172,9 @@ class _Rewriter:
                 setattr(node, field, self._statements(inner, outside))
         for handler in getattr(node, "handlers", []):
             handler.body = self._statements(handler.body, outside)
-        if names is not None and not outside & set(names):
+        if isinstance(names, list) and outside & set(names):
+            names = "its turns bind variables from outside of the function"
+        if isinstance(names, list):
             used = [self.loads.get(name, 0) > inside.get(name, 0) for name in names]
             if isinstance(node, ast.While):
                 return self._while(node, names, used)
@@ -175,20 +184,34 @@ class _Rewriter:
             assert isinstance(node, ast.If)
             used = [self.loads.get(name, 0) > inside.get(name, 0) for name in sorted(bound)]
             return self._branch(node, sorted(bound), used, written)
+        if isinstance(node, ast.For):
+            node.iter = self._kept(node.iter, str(names))
         return [node]
 
-    def _names(self, node: ast.stmt) -> list[str] | None:
-        """The names that the turns of a loop bind; None where it has to stay as it is."""
-        if isinstance(node, ast.For) and _is_plain(node.target):
+    def _kept(self, items: ast.expr, reason: str) -> ast.expr:
+        """What a loop that stays as it is iterates over, with the reason for that."""
+        self.count += 1
+        made = ast.parse(f"{LOOP}(None, reason={reason!r})", mode="eval").body
+        for each in ast.walk(made):
+            ast.copy_location(each, items)
+        assert isinstance(made, ast.Call)
+        made.args[0] = items
+        return made
+
+    def _names(self, node: ast.stmt) -> list[str] | str:
+        """The names that the turns of a loop bind; else why it has to stay as it is."""
+        if isinstance(node, ast.For):
+            if not _is_plain(node.target):
+                return "it binds other things than names"
             targets = {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
             return _bound(node, self.loads, targets)
         if isinstance(node, ast.While) and self.branches and is_pure(node.test):
             return _bound(node, self.loads, set())
-        return None
+        return ""
 
     def _while(self, node: ast.While, names: list[str], used: list[bool]) -> list[ast.stmt]:
         self.count += 1
-        loop, turn = f"{_MADE}{self.count}", f"turn_{self.count}"
+        loop, turn = self.fresh("loop"), self.fresh("turn")
         getters = "".join(f"lambda: {name}, " for name in names)
         bound = "".join(f"{name}, " for name in names)
         text = f"{loop} = {WHILE}(lambda: None, {tuple(names)!r}, ({getters}), {tuple(used)!r})\n"
@@ -221,7 +244,7 @@ class _Rewriter:
         self, node: ast.If, names: list[str], used: list[bool], written: list[str]
     ) -> list[ast.stmt]:
         self.count += 1
-        branch, taken = f"branch_{self.count}", f"taken_{self.count}"
+        branch, taken = self.fresh("branch"), self.fresh("taken")
         getters = "".join(f"lambda: {name}, " for name in names)
         bases = "".join(f"lambda: {name}, " for name in written)
         bound = "".join(f"{name}, " for name in names)
@@ -246,7 +269,7 @@ class _Rewriter:
 
     def _loop(self, node: ast.For, names: list[str], used: list[bool]) -> list[ast.stmt]:
         self.count += 1
-        loop = f"{_MADE}{self.count}"
+        loop = self.fresh("loop")
         made = ast.parse(
             f"{loop} = {LOOP}(None, {tuple(names)!r}, "
             f"({''.join(f'lambda: {name}, ' for name in names)}), {tuple(used)!r})"
@@ -326,8 +349,7 @@ def _loads_of(node: ast.For | ast.While | ast.If) -> dict[str, int]:
     parts = [*node.body, *node.orelse]
     for statement in parts:
         for name, count in _loads(statement).items():
-            if not name.startswith(_MADE):
-                counts[name] = counts.get(name, 0) + count
+            counts[name] = counts.get(name, 0) + count
     return counts
 
 
@@ -343,28 +365,34 @@ def _declared(function: ast.FunctionDef) -> set[str]:
 
 def _bound(
     loop: ast.For | ast.While, loads: Mapping[str, int], targets: set[str]
-) -> list[str] | None:
-    """The names that the turns of a loop bind; None where it has to stay as it is.
+) -> list[str] | str:
+    """The names that the turns of a loop bind; else the reason why it has to stay as it is.
 
     loads: how often the function reads each name. targets: names that the loop itself binds.
     """
     if loop.orelse:
-        return None
+        return "it has an `else`"
     names: dict[str, None] = {}
     for node in _walk(loop.body):
-        if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.Delete)):
-            return None
-        if isinstance(node, (ast.Import, ast.ImportFrom, *_SCOPES)) and not isinstance(
-            node, ast.Lambda
-        ):
-            return None
+        for kinds, reason in _STAYING:
+            if isinstance(node, kinds):
+                return reason
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names[node.id] = None
     if _breaks(loop.body):
-        return None
+        return "`break` leaves it"
     if any(loads.get(name) for name in targets & names.keys()):
-        return None
+        return "its turns bind its own variable"
     return sorted(names.keys() - targets)
+
+
+_STAYING: list[tuple[tuple[type, ...], str]] = [
+    ((ast.Return,), "`return` leaves it"),
+    ((ast.Yield, ast.YieldFrom, ast.Await), "its turns can be interrupted"),
+    ((ast.Try,), "its turns handle exceptions"),
+    ((ast.Delete, ast.Import, ast.ImportFrom), "its turns delete or import"),
+    ((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef), "its turns define functions"),
+]
 
 
 def _is_plain(target: ast.expr) -> bool:

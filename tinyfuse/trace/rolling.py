@@ -97,17 +97,19 @@ class Loop:
     items: what it iterates over. names: the variables that its body binds. getters: for each a
     function that reads it. used: whether anything but the body reads it.
     carrying: whether the names are to be bound to `carried` before a turn, to `after` behind the
-    loop, where the target is bound to `last`.
+    loop, where the target is bound to `last`. reason: why it has to be written out.
     """
 
     def __init__(
         self,
         items: Any,
-        names: tuple[str, ...],
-        getters: tuple[Callable[[], Any], ...],
-        used: tuple[bool, ...],
+        names: tuple[str, ...] = (),
+        getters: tuple[Callable[[], Any], ...] = (),
+        used: tuple[bool, ...] = (),
+        reason: str = "",
     ) -> None:
         self._items, self._names, self._getters, self._used = items, names, getters, used
+        self._reason = reason
         self.carrying = False
         self.carried: tuple[Any, ...] = ()
         self.after: tuple[Any, ...] = ()
@@ -120,12 +122,13 @@ class Loop:
         source = here()
         place = source.file, source.line
         rolling, turns = builder.rolling, len(self._items)
-        if turns < 2 or turns * rolling.turns <= MOST_UNROLLED or place in rolling.unrolled:
-            if turns >= LONG and place in rolling.unrolled and place not in rolling.told:
+        reason = self._reason or rolling.unrolled.get(place, "")
+        if turns < 2 or turns * rolling.turns <= MOST_UNROLLED or reason:
+            if turns >= LONG and reason and place not in rolling.told:
                 rolling.told[place] = None
                 log.warning(
                     "the loop at %s:%d is written out, with all of its %d turns: %s",
-                    *(source.file, source.line, turns, rolling.unrolled[place]),
+                    *(source.file, source.line, turns, reason),
                 )
             return self._written_out(builder)
         return _Rolled(self, builder, place, source).turns()
