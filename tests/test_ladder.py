@@ -26,7 +26,7 @@ from tinyfuse.records import replace
 from tinyfuse.runtime.toolchain import find_compiler
 from tinyfuse.schedule.places import StagePlan
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.stage.interpreter import interpret_stages
+from tinyfuse.stage.interpreter import interpret_program
 from tinyfuse.stage.ir import Order
 from tinyfuse.testing import (
     Case,
@@ -301,7 +301,9 @@ def test_a_lost_write_is_found(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_wrong_stage_is_found(monkeypatch: pytest.MonkeyPatch):
     def shifted(*arguments):
-        return [np.nextafter(array, 1, dtype=array.dtype) for array in interpret_stages(*arguments)]
+        return [
+            np.nextafter(array, 1, dtype=array.dtype) for array in interpret_program(*arguments)
+        ]
 
-    monkeypatch.setattr("tinyfuse.testing.ladder.interpret_stages", shifted)
+    monkeypatch.setattr("tinyfuse.testing.ladder.interpret_program", shifted)
     assert rungs(climb([planted()]))[0] == "stages"

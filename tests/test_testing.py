@@ -429,7 +429,8 @@ def test_check_equivalence_with_arrays():
 def test_check_equivalence_fails(monkeypatch: pytest.MonkeyPatch):
     """With the place, both values and the source, where a level computes something else."""
     monkeypatch.setattr(
-        "tinyfuse.testing.ladder.interpret_stages", lambda stages, arrays, numerics: [arrays[0] * 0]
+        "tinyfuse.testing.ladder.interpret_program",
+        lambda stages, arrays, numerics: [arrays[0] * 0],
     )
     with pytest.raises(AssertionError) as caught:
         check_equivalence(softmax, np.zeros((1, 2), np.float32), schedules=0)

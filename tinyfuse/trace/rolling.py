@@ -422,13 +422,19 @@ class _Rolled:
             self._fail("two names that it writes are one array")
         kept: set[int] = set()
         shared = {id(turn.begun[at]) for at in turn.written} | cells
+        shared |= {id(root) for at in turn.written for root in _roots(self.before[at])}
+        begun_with = {id(value) for value in turn.begun.values()}
         for at in names - tied.keys() - self.fixed.keys():
             alive = self.loop._used[at] or turn.uses(at)
             old = _roots(self.before[at]) if at in self.slots else []
             roots = [*turn.roots[at], *old]
             if alive and any(id(root) in shared for root in roots):
                 self._fail(f"{self._name(at)} shows an array that it writes")
-            if self.loop._used[at] and any(self._is_outer(root) for root in turn.roots[at]):
+            older = any(
+                self._is_outer(root) or (id(root) in begun_with and root is not turn.after[at])
+                for root in turn.roots[at]
+            )
+            if self.loop._used[at] and older:
                 self._fail(f"{self._name(at)} shows an array from before the loop")
             if self.loop._used[at]:
                 if any(id(root) in kept for root in turn.roots[at]):
