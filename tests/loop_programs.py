@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.errors import BoolConversionError
+from tinyfuse.errors import BoolConversionError, InPlaceWriteError
 from tinyfuse.testing.case import Case
 
 EXTENT = 5
@@ -62,8 +62,9 @@ _STATEMENTS = (
         "C = {array}",
     ),
     *("B *= 0.5", "a2 = {array}", "t2 = A[{p}]\nt2[{q}] = {scalar}", "A[{p}] += {row}"),
-    *("C = B", "v = A[{p}]", "s, k = s * 0.5, k + 1", "if {i} % 2 == 0:\n    s = s + {scalar}"),
-    *("if s > 1:\n    v = v * 0.5", "C[{p}] = np.where(v > w, v, w)", "A[{p}, {q}:] = v[{q}:] + 0"),
+    *("C = B", "v = A[{p}]", "s, k = s * 0.5, k + 1", "if {i} % 2 == 0:\n    w[{p}] = {scalar}"),
+    *("if s > 1:\n    v = v * 0.5", "if v[{p}] > 0:\n    n[{q}] += 1\nelse:\n    k = k + 1"),
+    *("C[{p}] = np.where(v > w, v, w)", "A[{p}, {q}:] = v[{q}:] + 0"),
 )
 _BEFORE = (
     *("r = A[1]", "r = v", "r = np.zeros(5)", "a2 = B", "a2 = C", "t = w", "C = A", "C = B.copy()"),
@@ -146,6 +147,6 @@ def loop_case(seed: int) -> Case | None:
         return None
     try:
         _ = case.trace
-    except BoolConversionError:
+    except (BoolConversionError, InPlaceWriteError):
         return None
     return case

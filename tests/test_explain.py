@@ -253,7 +253,7 @@ def test_arrays_that_are_written_are_named():
 
 
 def many(x):
-    for turn in range(MOST_NODES):
+    for turn in list(range(MOST_NODES)):
         x = x * turn + x.sum()
     return x
 

@@ -17,7 +17,7 @@ from tinyfuse.testing import Ladder
 from tinyfuse.testing.case import Case
 from tinyfuse.testing.compare import difference
 from tinyfuse.testing.variants import Variant, fused, random
-from tinyfuse.trace import rolling
+from tinyfuse.trace import loop_statements
 from tinyfuse.tree import flatten
 
 GENERATOR = np.random.default_rng(0)
@@ -154,8 +154,8 @@ def test_few_turns_are_written_out():
             x = x * 2
         return x
 
-    assert loops_in(f, LINE, rolling.MOST_UNROLLED) == 0
-    assert loops_in(f, LINE, rolling.MOST_UNROLLED + 1) == 1
+    assert loops_in(f, LINE, loop_statements.MOST_UNROLLED) == 0
+    assert loops_in(f, LINE, loop_statements.MOST_UNROLLED + 1) == 1
 
 
 def test_turns_around_count_too():
@@ -289,12 +289,12 @@ def test_other_loops_are_written_out(
 
 def test_long_ones_are_warned_of(caplog: pytest.LogCaptureFixture):
     def f(x: Any) -> Any:
-        for _ in range(rolling.LONG):
+        for _ in range(loop_statements.LONG):
             x = x[1:]
         return x
 
     with caplog.at_level(logging.WARNING, "tinyfuse.compile"):
-        tinyfuse.jit(f).lower(np.zeros(rolling.LONG + 1))
+        tinyfuse.jit(f).lower(np.zeros(loop_statements.LONG + 1))
     (warning,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
     assert "the loop at " in warning
     assert warning.endswith(
@@ -305,7 +305,7 @@ def test_long_ones_are_warned_of(caplog: pytest.LogCaptureFixture):
 
 def test_those_that_cannot_be_rewritten_are_warned_of_too(caplog: pytest.LogCaptureFixture):
     def f(x: Any) -> Any:
-        for i in range(rolling.LONG):
+        for i in range(loop_statements.LONG):
             if i == 300:
                 break
             x = x + i
@@ -522,7 +522,7 @@ def test_a_while_loop_that_is_refused():
 
 @pytest.fixture
 def all_rolled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rolling, "MOST_UNROLLED", 1)
+    monkeypatch.setattr(loop_statements, "MOST_UNROLLED", 1)
 
 
 @pytest.mark.parametrize("start", range(0, 120, 20))

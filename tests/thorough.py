@@ -32,7 +32,7 @@ from tinyfuse.dtypes import SUPPORTED
 from tinyfuse.machine import available_cores
 from tinyfuse.testing import Failure, Ladder, Report, Variant, program_case, random_program
 from tinyfuse.testing.variants import fused, random
-from tinyfuse.trace import rolling
+from tinyfuse.trace import loop_statements
 
 BATCH = 100
 BATCHES_PER_PROCESS = 20
@@ -63,7 +63,7 @@ def climb_batch(batch: tuple[int, int]) -> Report:
 def climb_loops(batch: tuple[int, int]) -> Report:
     """The same for programs of Python loops; those that numpy or tinyfuse refuse are left out."""
     first, count = batch
-    rolling.MOST_UNROLLED = 1
+    loop_statements.MOST_UNROLLED = 1
     cases = [case for seed in range(first, first + count) if (case := loop_case(seed))]
     chosen = {case.text for case in cases[::LOOPS_EVERY]}
     return Ladder(variants(first), lambda case: case.text in chosen).climb(cases)

@@ -18,13 +18,12 @@ from tinyfuse.graph.ir import Var
 from tinyfuse.source import Source, here, location
 from tinyfuse.trace.builder import GraphBuilder, state
 from tinyfuse.trace.carried import Carry, Kind
-from tinyfuse.trace.cells import note, path_to_root
+from tinyfuse.trace.cells import note
 from tinyfuse.trace.control_flow import close_choice, is_unknown, truth
 from tinyfuse.trace.operation import explained
 from tinyfuse.trace.recording import Recorder, Recording
-from tinyfuse.trace.rolling import MISSING, read_names
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.tree import flatten
+from tinyfuse.trace.turns import MISSING, read_names, roots_of
 
 
 class If:
@@ -97,7 +96,7 @@ class _Side:
     def __init__(self, recorder: Recorder, after: list[Any]) -> None:
         self.after = after
         self.carries = [Carry(value, "") for value in after]
-        self.roots = [_roots(value) for value in after]
+        self.roots = [roots_of(value) for value in after]
         self._recorder = recorder
         self.recording: Recording = recorder.end([])
 
@@ -179,8 +178,3 @@ def _common(one: Kind, other: Kind) -> Kind | None:
     if one.is_truth and other.is_truth and one != other:
         return Kind("scalar", (), BOOL)
     return one.joined(other) if one.word == other.word else None
-
-
-def _roots(value: Any) -> list[Any]:
-    leaves = [leaf for leaf in flatten(value)[0] if type(leaf) is Tracer and not leaf._scalar]
-    return [path_to_root(leaf)[-1] for leaf in leaves]

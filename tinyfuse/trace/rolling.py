@@ -18,205 +18,53 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinyfuse.config import compile_log as log
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
-from tinyfuse.records import dataclass
-from tinyfuse.source import here
-from tinyfuse.trace.builder import GraphBuilder, state
+from tinyfuse.trace.builder import GraphBuilder
 from tinyfuse.trace.carried import Carry, Kind
-from tinyfuse.trace.cells import note, path_to_root, write
+from tinyfuse.trace.cells import note, write
 from tinyfuse.trace.constants import filled_atom
-from tinyfuse.trace.control_flow import ClosedLoop, is_unknown, truth
-from tinyfuse.trace.layouts import contiguous, strides_of
+from tinyfuse.trace.control_flow import ClosedLoop, truth
 from tinyfuse.trace.recording import Part, Recorder, Recording
 from tinyfuse.trace.same_recordings import same_recordings
 from tinyfuse.trace.specs import LoopPlace, Unroll
 from tinyfuse.trace.tracer import Tracer
+from tinyfuse.trace.turns import (
+    MISSING,
+    Slot,
+    Turn,
+    converted,
+    fitted,
+    is_written,
+    kinds_text,
+    leaves_of,
+    lies_in_order,
+    params_of,
+    roots_of,
+)
 from tinyfuse.trace.weak import TracedInt
-from tinyfuse.tree import TreeDef, flatten
-
-MOST_UNROLLED = 16  # turns, of all loops around one another, that are written out
-LONG = 256  # turns that are not written out without a warning
 
 
-class _Missing:
-    """Stands for a name that has no value, or none that anybody reads."""
-
-    def __repr__(self) -> str:
-        return "no value"
-
-
-MISSING = _Missing()
-
-
-@dataclass(slots=True)
-class _Slot:
-    """What stands for a name at the beginning of a turn: a container with leaves of these kinds."""
-
-    structure: TreeDef
-    kinds: list[Kind]
-
-
-@dataclass(slots=True)
-class _Turn:
-    """A recorded turn; all by the position of a name.
-
-    begun, params: the stand-ins that names began with, and the variables in them. after: what all
-    names mean at the end, with their leaves. outputs: the atoms of these, converted to the kinds
-    that the names began with; None where that cannot be. written: names whose stand-in has been
-    written. roots: for each array at the end the memory it lies in.
-    """
-
-    recording: Recording
-    begun: dict[int, Any]
-    params: dict[int, list[Var | None]]
-    after: list[Any]
-    carries: list[Carry]
-    outputs: list[list[Atom | None] | None]
-    written: set[int]
-    roots: list[list[Any]]
-    frozen: list[bool]
-    truths: list[Atom]
-
-    def uses(self, at: int) -> bool:
-        """Whether anything is computed from what a name began with."""
-        mine = {var for var in self.params.get(at, ()) if var is not None}
-        used: set[Any] = {atom for eqn in self.recording.eqns for atom in eqn.inputs}
-        used.update([atom for _, atom in self.recording.written])
-        used.update(self.truths)
-        for other, atoms in enumerate(self.outputs):
-            used.update([] if other == at else (atoms or ()))
-        return not mine.isdisjoint(used)
-
-
-class Loop:
-    """A `for` statement of a traced function.
-
-    items: what it iterates over. names: the variables that its body binds. getters: for each a
-    function that reads it. used: whether anything but the body reads it.
-    carrying: whether the names are to be bound to `carried` before a turn, to `after` behind the
-    loop, where the target is bound to `last`. reason: why it has to be written out.
-    """
-
-    def __init__(
-        self,
-        items: Any,
-        names: tuple[str, ...] = (),
-        getters: tuple[Callable[[], Any], ...] = (),
-        used: tuple[bool, ...] = (),
-        reason: str = "",
-    ) -> None:
-        self._items, self._names, self._getters, self._used = items, names, getters, used
-        self._reason = reason
-        self.carrying = False
-        self.carried: tuple[Any, ...] = ()
-        self.after: tuple[Any, ...] = ()
-        self.last: Any = None
-
-    def __iter__(self) -> Iterator[Any]:
-        builder = state.builder
-        if builder is None or type(self._items) is not range:
-            return iter(self._items)
-        source = here()
-        place = source.file, source.line
-        rolling, turns = builder.rolling, len(self._items)
-        reason = self._reason or rolling.unrolled.get(place, "")
-        if turns < 2 or turns * rolling.turns <= MOST_UNROLLED or reason:
-            if turns >= LONG and reason and place not in rolling.told:
-                rolling.told[place] = None
-                log.warning(
-                    "the loop at %s:%d is written out, with all of its %d turns: %s",
-                    *(source.file, source.line, turns, reason),
-                )
-            return self._written_out(builder)
-        return _Rolled(self, builder, place, source).turns()
-
-    def _written_out(self, builder: GraphBuilder) -> Iterator[Any]:
-        rolling = builder.rolling
-        around = rolling.turns
-        rolling.turns = around * max(len(self._items), 1)
-        try:
-            yield from self._items
-        finally:
-            rolling.turns = around
-
-    def values(self) -> list[Any]:
-        return read_names(self._getters)
-
-
-def read_names(getters: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What names mean now; MISSING where they mean nothing."""
-    return [_value(getter) for getter in getters]
-
-
-def _value(getter: Callable[[], Any]) -> Any:
-    try:
-        return getter()
-    except NameError:
-        return MISSING
-
-
-class While:
-    """A `while` statement of a traced function, which hands out turns that count nothing.
-
-    test: what it asks before each turn. The rest is as in `Loop`. Turns are run as long as Python
-    knows the answer; then those that are left become a loop of the program.
-    """
-
-    def __init__(
-        self,
-        test: Callable[[], Any],
-        names: tuple[str, ...],
-        getters: tuple[Callable[[], Any], ...],
-        used: tuple[bool, ...],
-    ) -> None:
-        self._test, self._names, self._getters, self._used = test, names, getters, used
-        self.carrying = False
-        self.carried: tuple[Any, ...] = ()
-        self.after: tuple[Any, ...] = ()
-        self.last: Any = None
-
-    def __iter__(self) -> Iterator[None]:
-        builder = state.builder
-        while True:
-            test = self._test()
-            if builder is not None and is_unknown(test):
-                source = here()
-                place = source.file, source.line
-                if place not in builder.rolling.unrolled:
-                    rolled = _RolledWhile(self, builder, place, source, self._test, test)
-                    yield from rolled.turns()
-                    return
-            if not test:
-                return
-            yield
-
-    def values(self) -> list[Any]:
-        return read_names(self._getters)
-
-
-class _Rolled:
+class Rolled:
     """A loop whose turns are traced.
 
     slots: of the names that are carried. head: what a turn takes first, its number. count: how many
     turns there are; None where data decides.
     """
 
-    def __init__(
-        self, loop: Loop | While, builder: GraphBuilder, place: LoopPlace, source: Any
-    ) -> None:
+    def __init__(self, loop: Any, builder: GraphBuilder, place: LoopPlace, source: Any) -> None:
         self.loop, self.builder, self.place, self.source = loop, builder, place, source
         self.part = Part(builder)
         self.head = Var((), INT64, "turn")
         self.count: int | None = None
-        self.slots: dict[int, _Slot] = {}
+        self.slots: dict[int, Slot] = {}
         self.before: list[Any] = []
         self.fixed: dict[int, Any] = {}  # what names are after each turn, made before the loop
         self._first_cell = builder.cells
-        if isinstance(loop, Loop):
-            self.items: range = loop._items
+        items = getattr(loop, "_items", None)
+        if items is not None:
+            self.items: range = items
             self.count = len(self.items)
             builder.bounds[self.head] = 0, self.count - 1
 
@@ -230,7 +78,7 @@ class _Rolled:
             for at in names:
                 if self.before[at] is not MISSING:
                     carry = Carry(self.before[at], "")
-                    self.slots[at] = _Slot(carry.tree, carry.given)
+                    self.slots[at] = Slot(carry.tree, carry.given)
             turn = yield from self._settled(names)
         finally:
             rolling.rehearsing -= 1
@@ -246,7 +94,7 @@ class _Rolled:
         self._require_apart(turn, names, group)
         self._close(turn, names, group)
 
-    def _changes(self, turn: _Turn, at: int) -> bool:
+    def _changes(self, turn: Turn, at: int) -> bool:
         old, new = self.before[at], turn.after[at]
         same = old is new or (type(old) is type(new) and type(old) in _PLAIN and old == new)
         return not same
@@ -259,9 +107,7 @@ class _Rolled:
 
     # -- one turn
 
-    def _turn(
-        self, names: Sequence[Any], slots: Mapping[int, _Slot]
-    ) -> Generator[Any, None, _Turn]:
+    def _turn(self, names: Sequence[Any], slots: Mapping[int, Slot]) -> Generator[Any, None, Turn]:
         """Record the body, begun with stand-ins for some names."""
         builder, loop = self.builder, self.loop
         recorder = Recorder(builder)
@@ -273,7 +119,7 @@ class _Rolled:
             pairs = zip(slot.kinds, params[at], strict=True)
             leaves = [kind.stand_in(builder, var) for kind, var in pairs]
             begun[at] = values[at] = slot.structure.unflatten(leaves)
-            for leaf in _leaves(names[at]):
+            for leaf in leaves_of(names[at]):
                 self._touch(leaf)
         cells = self.part.parameters()
         self.part.hold(cells)
@@ -287,12 +133,12 @@ class _Rolled:
             raise
         after, truths = loop.values(), self._truths()
         carries = [Carry(value, "") for value in after]
-        outputs = [_converted(carry, slots.get(at)) for at, carry in enumerate(carries)]
-        written = {at for at in begun if _is_written(begun[at], params[at])}
-        roots = [_roots(value) for value in after]
-        frozen = [any(x._read_only is not None for x in _leaves(value)) for value in after]
+        outputs = [converted(carry, slots.get(at)) for at, carry in enumerate(carries)]
+        written = {at for at in begun if is_written(begun[at], params[at])}
+        roots = [roots_of(value) for value in after]
+        frozen = [any(x._read_only is not None for x in leaves_of(value)) for value in after]
         recording = recorder.end(flat)
-        return _Turn(
+        return Turn(
             *(recording, begun, params, after, carries, outputs, written, roots, frozen, truths)
         )
 
@@ -313,7 +159,7 @@ class _Rolled:
             counted = counted * self.items.step
         return counted + self.items.start if self.items.start else counted
 
-    def _settled(self, names: set[int]) -> Generator[Any, None, _Turn]:
+    def _settled(self, names: set[int]) -> Generator[Any, None, Turn]:
         """A turn begun with all that is carried, in kinds that it gives too."""
         for _ in range(MOST_TURNS):
             turn = yield from self._turn(self.before, self.slots)
@@ -327,18 +173,18 @@ class _Rolled:
                 return turn
         self._fail("each turn carries something else")
 
-    def _fit(self, turn: _Turn, at: int) -> bool:
+    def _fit(self, turn: Turn, at: int) -> bool:
         """Make a slot fit what the turn gives; whether it was another one."""
         slot, carry = self.slots[at], turn.carries[at]
         if slot.structure == carry.tree:
-            kinds = [_joined(*pair) for pair in zip(slot.kinds, carry.given, strict=True)]
+            kinds = [fitted(*pair) for pair in zip(slot.kinds, carry.given, strict=True)]
             if kinds == slot.kinds:
                 return False
             if None not in kinds and self._can_begin_as(at, kinds):
                 slot.kinds = kinds  # type: ignore[assignment]
                 return True
         if turn.uses(at):
-            old, new = _kinds_text(slot.kinds), _kinds_text(carry.given)
+            old, new = kinds_text(slot.kinds), kinds_text(carry.given)
             self._fail(f"{self._name(at)} is {old} before a turn and {new} after it")
         del self.slots[at]
         return True
@@ -358,14 +204,14 @@ class _Rolled:
 
     # -- what has to hold
 
-    def _confirm(self, turn: _Turn, names: set[int]) -> Generator[Any, None, None]:
+    def _confirm(self, turn: Turn, names: set[int]) -> Generator[Any, None, None]:
         """Another turn, begun with what the first has made, has to be the same."""
         slots = dict(self.slots)
         for at in names - slots.keys():
             carry = turn.carries[at]
-            slots[at] = _Slot(carry.tree, carry.given)
+            slots[at] = Slot(carry.tree, carry.given)
         again = yield from self._turn(self.before, slots)
-        pairs = list(zip(_params(turn, self.slots), _params(again, self.slots), strict=True))
+        pairs = list(zip(params_of(turn, self.slots), params_of(again, self.slots), strict=True))
         cells = len(self.part.cells)
         ends = turn.recording.params, again.recording.params
         pairs += zip(*[params[len(params) - cells :] for params in ends], strict=True)
@@ -384,7 +230,7 @@ class _Rolled:
         if not same or used:
             self._fail("its turns differ: something that Python keeps changes from turn to turn")
 
-    def _tied(self, turn: _Turn) -> dict[int, int]:
+    def _tied(self, turn: Turn) -> dict[int, int]:
         """For names that exchange arrays, and those whose arrays are written: whose array each has
         after a turn."""
         arrays = {at: value for at, value in turn.begun.items() if _is_array(value)}
@@ -409,7 +255,7 @@ class _Rolled:
             self._fail("names exchange arrays in as many turns as data decides")
         return tied
 
-    def _require_apart(self, turn: _Turn, names: set[int], tied: Mapping[int, int]) -> None:
+    def _require_apart(self, turn: Turn, names: set[int], tied: Mapping[int, int]) -> None:
         """Raises Unroll where arrays share memory that would not share it as what is carried."""
         cells = {id(cell) for cell in self.part.cells}
         reads = set(turn.recording.reads())
@@ -418,15 +264,17 @@ class _Rolled:
             alone = type(value) is Tracer and value._root is None and id(value) not in cells
             if not alone or isinstance(value._value, Literal) or value._value in reads:
                 self._fail("an array that it writes under one name has another one")
+        if any(id(root) in cells for value in begun for root in roots_of(value)):
+            self._fail("an array that names exchange is written under another one")
         if len({id(value) for value in begun}) < len(begun):
             self._fail("two names that it writes are one array")
         kept: set[int] = set()
         shared = {id(turn.begun[at]) for at in turn.written} | cells
-        shared |= {id(root) for at in turn.written for root in _roots(self.before[at])}
+        shared |= {id(root) for at in turn.written for root in roots_of(self.before[at])}
         begun_with = {id(value) for value in turn.begun.values()}
         for at in names - tied.keys() - self.fixed.keys():
             alive = self.loop._used[at] or turn.uses(at)
-            old = _roots(self.before[at]) if at in self.slots else []
+            old = roots_of(self.before[at]) if at in self.slots else []
             roots = [*turn.roots[at], *old]
             if alive and any(id(root) in shared for root in roots):
                 self._fail(f"{self._name(at)} shows an array that it writes")
@@ -442,13 +290,13 @@ class _Rolled:
                 kept.update([id(root) for root in turn.roots[at]])
             if alive and turn.frozen[at]:
                 self._fail(f"{self._name(at)} is an array that can't be written after a turn")
-            if any(not _lies_in_order(leaf) for leaf in _leaves(turn.after[at])) and alive:
+            if any(not lies_in_order(leaf) for leaf in leaves_of(turn.after[at])) and alive:
                 self._fail(f"{self._name(at)} does not lie in C order")
         for at, value in self.fixed.items():
-            if turn.uses(at) and any(id(root) in shared for root in _roots(value)):
+            if turn.uses(at) and any(id(root) in shared for root in roots_of(value)):
                 self._fail(f"{self._name(at)} shows an array that it writes")
         for at in self.slots:
-            if not all(map(_lies_in_order, _leaves(self.before[at]))):
+            if not all(map(lies_in_order, leaves_of(self.before[at]))):
                 self._fail(f"{self._name(at)} does not lie in C order")
 
     def _is_outer(self, root: Any) -> bool:
@@ -456,14 +304,14 @@ class _Rolled:
 
     # -- the loop
 
-    def _close(self, turn: _Turn, names: set[int], tied: Mapping[int, int]) -> None:
+    def _close(self, turn: Turn, names: set[int], tied: Mapping[int, int]) -> None:
         loop, builder = self.loop, self.builder
         kept = [
             at for at in sorted(names - self.slots.keys() - self.fixed.keys()) if loop._used[at]
         ]
         slots = {**self.slots}
         for at in kept:
-            slots[at] = _Slot(turn.carries[at].tree, turn.carries[at].given)
+            slots[at] = Slot(turn.carries[at].tree, turn.carries[at].given)
             turn.params[at] = [kind.parameter(self._name(at)) for kind in slots[at].kinds]
         params = [var for at in slots for var in turn.params[at]]
         given = [atom for at in slots for atom in self._given(at, slots[at])]
@@ -505,7 +353,7 @@ class _Rolled:
         closed = ClosedLoop(p.loop, {"extent": len(self.items)}, [self.head], self.source)
         return closed.close(self.part, recording, params, given)
 
-    def _given(self, at: int, slot: _Slot) -> list[Atom | None]:
+    def _given(self, at: int, slot: Slot) -> list[Atom | None]:
         """What a name is before the loop; of one that turns make for themselves anything."""
         if at in self.slots:
             return Carry(self.before[at], "").converted(slot.kinds)
@@ -530,14 +378,12 @@ class _Rolled:
         return found
 
 
-class _RolledWhile(_Rolled):
+class RolledWhile(Rolled):
     """The turns are as many as a test says. head: whether there is this one."""
-
-    loop: While
 
     def __init__(
         self,
-        loop: While,
+        loop: Any,
         builder: GraphBuilder,
         place: LoopPlace,
         source: Any,
@@ -557,7 +403,7 @@ class _RolledWhile(_Rolled):
     def _truths(self) -> list[Atom]:
         return [truth(self._test())._atom]
 
-    def _require_apart(self, turn: _Turn, names: set[int], tied: Mapping[int, int]) -> None:
+    def _require_apart(self, turn: Turn, names: set[int], tied: Mapping[int, int]) -> None:
         for at in sorted(names - self.slots.keys()):
             if self.loop._used[at]:
                 self._fail(f"{self._name(at)} is made in turns, of which there may be none")
@@ -611,49 +457,3 @@ def _order(tied: Mapping[int, int]) -> int:
             length, at = length + 1, tied[at]
         order = math.lcm(order, length)
     return order
-
-
-def _params(turn: _Turn, slots: Mapping[int, _Slot]) -> list[Var]:
-    return [var for at in slots for var in turn.params[at] if var is not None]
-
-
-def _joined(mine: Kind, its: Kind) -> Kind | None:
-    """As what the first has to begin as what becomes the second."""
-    if mine.is_weak and its.is_weak and mine.word != its.word:
-        return its if mine.word == "int" else None
-    if (its.is_weak and not mine.is_weak) or (its.word == "static" and mine.word == "scalar"):
-        return None
-    kind = mine.joined(its)
-    return kind if kind == mine or mine.is_weak or mine.is_truth else None
-
-
-def _kinds_text(kinds: Sequence[Kind]) -> str:
-    return ", ".join(map(str, kinds)) or "empty"
-
-
-def _converted(carry: Carry, slot: _Slot | None) -> list[Atom | None] | None:
-    if slot is None:
-        return carry.converted(carry.given)
-    if slot.structure != carry.tree:
-        return None
-    kinds = [_joined(*pair) for pair in zip(slot.kinds, carry.given, strict=True)]
-    return carry.converted(slot.kinds) if kinds == slot.kinds else None
-
-
-def _leaves(value: Any) -> list[Any]:
-    return [leaf for leaf in flatten(value)[0] if type(leaf) is Tracer]
-
-
-def _is_written(begun: Any, params: Sequence[Var | None]) -> bool:
-    leaves = flatten(begun)[0]
-    pairs = zip(leaves, params, strict=True)
-    return any(type(leaf) is Tracer and leaf._value is not var for leaf, var in pairs)
-
-
-def _roots(value: Any) -> list[Any]:
-    """The memory that the arrays of a name lie in."""
-    return [path_to_root(leaf)[-1] for leaf in _leaves(value) if not leaf._scalar]
-
-
-def _lies_in_order(leaf: Tracer) -> bool:
-    return leaf.ndim < 2 or strides_of(leaf) == contiguous(leaf._value)

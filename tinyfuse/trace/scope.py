@@ -36,9 +36,9 @@ from tinyfuse.trace.captured import (
     item_place,
 )
 from tinyfuse.trace.containers import Containers, warn_frozen
+from tinyfuse.trace.loop_statements import Loop, While
 from tinyfuse.trace.reachable import find_hidden, is_users, mentioned_names
 from tinyfuse.trace.rewriting import CHOOSE, IF, LOOP, WHILE, rewritten
-from tinyfuse.trace.rolling import Loop, While
 from tinyfuse.trace.stand_ins import NUMPY, original_of, stand_in_for
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt

@@ -1,0 +1,110 @@
+"""`for` and `while` statements of traced functions, as the rewritten functions run them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tinyfuse.config import compile_log as log
+from tinyfuse.source import here
+from tinyfuse.trace.builder import GraphBuilder, state
+from tinyfuse.trace.control_flow import is_unknown
+from tinyfuse.trace.rolling import Rolled, RolledWhile
+from tinyfuse.trace.turns import read_names
+
+MOST_UNROLLED = 16  # turns, of all loops around one another, that are written out
+LONG = 256  # turns that are not written out without a warning
+
+
+class Loop:
+    """A `for` statement of a traced function.
+
+    items: what it iterates over. names: the variables that its body binds. getters: for each a
+    function that reads it. used: whether anything but the body reads it.
+    carrying: whether the names are to be bound to `carried` before a turn, to `after` behind the
+    loop, where the target is bound to `last`. reason: why it has to be written out.
+    """
+
+    def __init__(
+        self,
+        items: Any,
+        names: tuple[str, ...] = (),
+        getters: tuple[Callable[[], Any], ...] = (),
+        used: tuple[bool, ...] = (),
+        reason: str = "",
+    ) -> None:
+        self._items, self._names, self._getters, self._used = items, names, getters, used
+        self._reason = reason
+        self.carrying = False
+        self.carried: tuple[Any, ...] = ()
+        self.after: tuple[Any, ...] = ()
+        self.last: Any = None
+
+    def __iter__(self) -> Iterator[Any]:
+        builder = state.builder
+        if builder is None or type(self._items) is not range:
+            return iter(self._items)
+        source = here()
+        place = source.file, source.line
+        rolling, turns = builder.rolling, len(self._items)
+        reason = self._reason or rolling.unrolled.get(place, "")
+        if turns < 2 or turns * rolling.turns <= MOST_UNROLLED or reason:
+            if turns >= LONG and reason and place not in rolling.told:
+                rolling.told[place] = None
+                log.warning(
+                    "the loop at %s:%d is written out, with all of its %d turns: %s",
+                    *(source.file, source.line, turns, reason),
+                )
+            return self._written_out(builder)
+        return Rolled(self, builder, place, source).turns()
+
+    def _written_out(self, builder: GraphBuilder) -> Iterator[Any]:
+        rolling = builder.rolling
+        around = rolling.turns
+        rolling.turns = around * max(len(self._items), 1)
+        try:
+            yield from self._items
+        finally:
+            rolling.turns = around
+
+    def values(self) -> list[Any]:
+        return read_names(self._getters)
+
+
+class While:
+    """A `while` statement of a traced function, which hands out turns that count nothing.
+
+    test: what it asks before each turn. The rest is as in `Loop`. Turns are run as long as Python
+    knows the answer; then those that are left become a loop of the program.
+    """
+
+    def __init__(
+        self,
+        test: Callable[[], Any],
+        names: tuple[str, ...],
+        getters: tuple[Callable[[], Any], ...],
+        used: tuple[bool, ...],
+    ) -> None:
+        self._test, self._names, self._getters, self._used = test, names, getters, used
+        self.carrying = False
+        self.carried: tuple[Any, ...] = ()
+        self.after: tuple[Any, ...] = ()
+        self.last: Any = None
+
+    def __iter__(self) -> Iterator[None]:
+        builder = state.builder
+        while True:
+            test = self._test()
+            if builder is not None and is_unknown(test):
+                source = here()
+                place = source.file, source.line
+                if place not in builder.rolling.unrolled:
+                    rolled = RolledWhile(self, builder, place, source, self._test, test)
+                    yield from rolled.turns()
+                    return
+            if not test:
+                return
+            yield
+
+    def values(self) -> list[Any]:
+        return read_names(self._getters)
