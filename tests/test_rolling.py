@@ -23,6 +23,11 @@ from tinyfuse.tree import flatten
 GENERATOR = np.random.default_rng(0)
 
 
+@pytest.fixture(autouse=True)
+def few_turns_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_statements, "MOST_UNROLLED", 16)
+
+
 def loops_in(function: Callable[..., Any], *args: Any) -> int:
     """How many loops the graph has, those inside others too."""
     graph = tinyfuse.jit(function).lower(*copy.deepcopy(args)).graph

@@ -12,7 +12,7 @@ from tinyfuse.trace.control_flow import is_unknown
 from tinyfuse.trace.rolling import Rolled, RolledWhile
 from tinyfuse.trace.turns import read_names
 
-MOST_UNROLLED = 16  # turns, of all loops around one another, that are written out
+MOST_UNROLLED = 64  # turns, of all loops around one another, that are written out
 LONG = 256  # turns that are not written out without a warning
 
 
