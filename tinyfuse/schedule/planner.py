@@ -231,7 +231,7 @@ class _Planner:
             return STORE, f"{reader.name} goes from one element to the next: vectors compute it"
         if self.costs[reader] >= EXPONENTIAL and self._splits_rows(stage, uses):
             return STORE, f"rows of {reader.name} are short: it goes through all elements as one"
-        if reader.reduce_axes and _lies_across(uses):
+        if reader.reduce_axes and content.loads and _lies_across(uses):
             return STORE, f"{reader.name} reads it along one axis and along another"
         repeats = _repeats(stage, uses)
         if content.cost * (repeats - 1) > CHEAP:
