@@ -10,8 +10,13 @@ static inline void tf_transpose_block_lanes_item(item_t *to, long to_step, const
     rows[r] = *(const vector_t *)(from + from_step * r);
   for (long round = 1; round < LANES; round *= 2) {
     for (long r = 0; r < LANES / 2; r++) {
+#if defined(__clang__)
       mixed[2 * r] = __builtin_shufflevector(rows[r], rows[r + LANES / 2], FIRST_HALVES);
       mixed[2 * r + 1] = __builtin_shufflevector(rows[r], rows[r + LANES / 2], SECOND_HALVES);
+#else
+      mixed[2 * r] = __builtin_shuffle(rows[r], rows[r + LANES / 2], (vector_t){FIRST_HALVES});
+      mixed[2 * r + 1] = __builtin_shuffle(rows[r], rows[r + LANES / 2], (vector_t){SECOND_HALVES});
+#endif
     }
     for (long r = 0; r < LANES; r++)
       rows[r] = mixed[r];

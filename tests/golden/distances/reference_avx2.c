@@ -10,8 +10,13 @@ static inline void tf_transpose_block_8_uint32(uint32_t *to, long to_step, const
     rows[r] = *(const vector_t *)(from + from_step * r);
   for (long round = 1; round < 8; round *= 2) {
     for (long r = 0; r < 8 / 2; r++) {
+#if defined(__clang__)
       mixed[2 * r] = __builtin_shufflevector(rows[r], rows[r + 8 / 2], 0, 8, 1, 9, 2, 10, 3, 11);
       mixed[2 * r + 1] = __builtin_shufflevector(rows[r], rows[r + 8 / 2], 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+      mixed[2 * r] = __builtin_shuffle(rows[r], rows[r + 8 / 2], (vector_t){0, 8, 1, 9, 2, 10, 3, 11});
+      mixed[2 * r + 1] = __builtin_shuffle(rows[r], rows[r + 8 / 2], (vector_t){4, 12, 5, 13, 6, 14, 7, 15});
+#endif
     }
     for (long r = 0; r < 8; r++)
       rows[r] = mixed[r];

@@ -9,8 +9,13 @@ static inline void tf_transpose_block_4_uint32(uint32_t *to, long to_step, const
     rows[r] = *(const vector_t *)(from + from_step * r);
   for (long round = 1; round < 4; round *= 2) {
     for (long r = 0; r < 4 / 2; r++) {
+#if defined(__clang__)
       mixed[2 * r] = __builtin_shufflevector(rows[r], rows[r + 4 / 2], 0, 4, 1, 5);
       mixed[2 * r + 1] = __builtin_shufflevector(rows[r], rows[r + 4 / 2], 2, 6, 3, 7);
+#else
+      mixed[2 * r] = __builtin_shuffle(rows[r], rows[r + 4 / 2], (vector_t){0, 4, 1, 5});
+      mixed[2 * r + 1] = __builtin_shuffle(rows[r], rows[r + 4 / 2], (vector_t){2, 6, 3, 7});
+#endif
     }
     for (long r = 0; r < 4; r++)
       rows[r] = mixed[r];
@@ -41,8 +46,13 @@ static inline void tf_transpose_block_8_uint32(uint32_t *to, long to_step, const
     rows[r] = *(const vector_t *)(from + from_step * r);
   for (long round = 1; round < 8; round *= 2) {
     for (long r = 0; r < 8 / 2; r++) {
+#if defined(__clang__)
       mixed[2 * r] = __builtin_shufflevector(rows[r], rows[r + 8 / 2], 0, 8, 1, 9, 2, 10, 3, 11);
       mixed[2 * r + 1] = __builtin_shufflevector(rows[r], rows[r + 8 / 2], 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+      mixed[2 * r] = __builtin_shuffle(rows[r], rows[r + 8 / 2], (vector_t){0, 8, 1, 9, 2, 10, 3, 11});
+      mixed[2 * r + 1] = __builtin_shuffle(rows[r], rows[r + 8 / 2], (vector_t){4, 12, 5, 13, 6, 14, 7, 15});
+#endif
     }
     for (long r = 0; r < 8; r++)
       rows[r] = mixed[r];
@@ -73,8 +83,13 @@ static inline void tf_transpose_block_16_uint32(uint32_t *to, long to_step, cons
     rows[r] = *(const vector_t *)(from + from_step * r);
   for (long round = 1; round < 16; round *= 2) {
     for (long r = 0; r < 16 / 2; r++) {
+#if defined(__clang__)
       mixed[2 * r] = __builtin_shufflevector(rows[r], rows[r + 16 / 2], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
       mixed[2 * r + 1] = __builtin_shufflevector(rows[r], rows[r + 16 / 2], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+#else
+      mixed[2 * r] = __builtin_shuffle(rows[r], rows[r + 16 / 2], (vector_t){0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23});
+      mixed[2 * r + 1] = __builtin_shuffle(rows[r], rows[r + 16 / 2], (vector_t){8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31});
+#endif
     }
     for (long r = 0; r < 16; r++)
       rows[r] = mixed[r];
