@@ -17,11 +17,11 @@ from tinyfuse.graph.simplify import simplify
 from tinyfuse.loops.ir import Alloc, For, LoopKind, Scope, Store, walk_statements
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
-from tinyfuse.machine import REFERENCE, REFERENCE_AVX2, Machine
+from tinyfuse.machine import MIB, REFERENCE, REFERENCE_AVX2, Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule import pairs, register_tiles
 from tinyfuse.schedule.edits import root_plan
-from tinyfuse.schedule.places import Loop
+from tinyfuse.schedule.places import STACK_LIMIT, Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.reading import read_schedule
 from tinyfuse.schedule.schedule import Schedule
@@ -535,3 +535,18 @@ def test_registers_that_there_are_not(
     with pytest.raises(ScheduleError) as caught:
         lower(by_hand(memory, **options), machine)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("function", "length"), [(plain, 4096), (siblings, 2048), (layer_norm, 2048)]
+)
+@pytest.mark.parametrize("l2", [MIB, 4 * MIB])
+def test_panels_leave_room_on_the_stack(function: Callable[..., Any], length: int, l2: int) -> None:
+    machine = replace(REFERENCE, l2=l2)
+    x = ones(96, length)
+    stages = stages_of(function, x, ones(length, 512 if function is plain else length))
+    loops = lower(default_schedule(stages, machine)[0], machine)
+    for kernel in loops.kernels:
+        buffers = {s.buffer for s in walk_statements(kernel.body) if isinstance(s, Alloc)}
+        kept = [buffer.nbytes for buffer in buffers if buffer.scope is Scope.STACK]
+        assert sum(kept) <= 2 * STACK_LIMIT + 4096

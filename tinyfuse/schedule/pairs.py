@@ -14,7 +14,7 @@ from tinyfuse.loops.vectors import VECTOR_OPS
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.loop_order import place_of, reads_through, with_inlined
-from tinyfuse.schedule.places import Loop, Places
+from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import only_axis, point_cost
 from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, depends_on, walk
@@ -75,11 +75,10 @@ class Tile:
     around: tuple[Loop, ...]
     panels: tuple[Panels, ...]
 
-    @property
-    def panel(self) -> int:
-        """Bytes of a panel of each copy: what a tile reads along the columns."""
+    def panel_bytes(self, panels: Panels) -> int:
+        """What is copied for one tile."""
         length = math.prod([axis.extent for axis in self.reduction.reduce_axes])
-        return length * self.width * self.reduction.dtype.itemsize
+        return length * panels.width * self.reduction.dtype.itemsize
 
 
 def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
@@ -298,7 +297,8 @@ def _has_vectors(body: Expr) -> bool:
 def _in_registers(
     stage: Stage, rows: int, columns: int, lanes: int, machine: Machine
 ) -> tuple[int, int]:
-    """The tile that leaves the least over at the edges, and whose panels fit the L2 cache."""
+    """The tile that leaves the least over at the edges, and whose panels fit the L2 cache and a
+    thread's stack."""
     registers = machine.vector_registers
     length = math.prod([axis.extent for axis in stage.reduce_axes])
     if rows - 2 < len(FOR_FEW[registers]):
@@ -309,7 +309,8 @@ def _in_registers(
         height, vectors, each = shape
         return each * -(-rows // height) * height * -(-columns // (vectors * lanes)) * vectors
 
-    most = machine.l2 // (2 * length * lanes * stage.dtype.itemsize)  # vectors of a panel
+    largest = min(STACK_LIMIT, machine.l2 // 2)
+    most = largest // (length * lanes * stage.dtype.itemsize)  # vectors of a panel
     shapes = [shape for shape in SHAPES[registers] if shape[0] <= rows] or SHAPES[registers][:1]
     height, vectors, _ = min([s for s in shapes if s[1] <= most] or shapes[-1:], key=time)
     return height, vectors * lanes

@@ -10,6 +10,7 @@ wide as a tile, so that it lies side by side and close together.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from tinyfuse.errors import ScheduleError
@@ -20,7 +21,7 @@ from tinyfuse.schedule.copying import rolled
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS
 from tinyfuse.schedule.pairs import Panels, Tile, tile_of, visits
-from tinyfuse.schedule.places import Loop, Site
+from tinyfuse.schedule.places import STACK_LIMIT, Loop, Site
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.copies import CacheRead, changes, copies
 from tinyfuse.stage.index import Axis
@@ -41,10 +42,11 @@ def tile_reductions(
     alone: names of stages that stay as they are.
     """
     known = {decision.producer: decision for decision in decisions}
+    stack: Counter[str] = Counter()  # bytes of the panels that each kernel copies
     for stage in schedule.stages.stages:
         tile = tile_of(schedule, schedule.current(stage), machine)
         if tile is not None and tile.reduction.name not in alone:
-            schedule = _tiled(schedule, tile, machine)
+            schedule = _tiled(schedule, tile, machine, stack)
             for added in schedule.stages.stages:
                 if added.name not in known:
                     known[added.name] = _decision(schedule, added, tile)
@@ -69,8 +71,8 @@ def _decision(schedule: Schedule, added: Stage, tile: Tile) -> Decision:
 # --- how ------------------------------------------------------------------------------------------
 
 
-def _tiled(schedule: Schedule, tile: Tile, machine: Machine) -> Schedule:
-    """The schedule with a reduction in tiles."""
+def _tiled(schedule: Schedule, tile: Tile, machine: Machine, stack: Counter[str]) -> Schedule:
+    """The schedule with a reduction in tiles. stack: what panels take of each kernel's."""
     root, reduction = tile.root, tile.reduction
     at_root = schedule[root].compute_at is None
     outer, inner = _outer(tile, machine if at_root else replace(machine, cores=1)), _inner(tile)
@@ -93,7 +95,7 @@ def _tiled(schedule: Schedule, tile: Tile, machine: Machine) -> Schedule:
     if turned:
         schedule = _by_rows(schedule, tile)
     for panels in tile.panels:
-        schedule = _with_panels(schedule, tile, panels, machine)
+        schedule = _with_panels(schedule, tile, panels, machine, stack)
     return _padded(schedule, tile)
 
 
@@ -168,9 +170,11 @@ def _inner(tile: Tile) -> list[Loop]:
     return [*reduced, *rows, Loop(tile.columns, 1, LoopKind.VECTOR)]
 
 
-def _with_panels(schedule: Schedule, tile: Tile, panels: Panels, machine: Machine) -> Schedule:
-    """With a copy in panels: panel by panel as it is needed where all that meets it follows, of all
-    of it before where that does not."""
+def _with_panels(
+    schedule: Schedule, tile: Tile, panels: Panels, machine: Machine, stack: Counter[str]
+) -> Schedule:
+    """With a copy in panels: panel by panel as it is needed where all that meets it follows and
+    there is room on the stack, else of all of it before."""
     summed, width = _summed(schedule, tile), panels.width
     along = summed.axes[tile.reduction.axes.index(panels.axis)]
     schedule = schedule.cache_read(summed, panels.source, along=along)
@@ -180,9 +184,12 @@ def _with_panels(schedule: Schedule, tile: Tile, panels: Panels, machine: Machin
     outer, others = Loop(copy.axes[panels.place], width), [*copy.axes]
     others.remove(outer.axis)
     schedule = schedule.layout(copy, outer, *others, outer.axis)
-    place = _where_needed(schedule, tile, panels)
-    if place and panels.movable and tile.panel <= machine.l2 // 2:
-        return schedule.compute_at(copy, schedule.current(tile.root), place)
+    root, place = schedule.current(tile.root), _where_needed(schedule, tile, panels)
+    kernel = schedule.places.chain(root)[-1].name
+    held = stack[kernel] + tile.panel_bytes(panels)
+    if place and panels.movable and held <= min(STACK_LIMIT, machine.l2 // 2):
+        stack[kernel] = held
+        return schedule.compute_at(copy, root, place)
     if machine.cores > 1 and math.prod(copy.shape) >= PARALLEL_ELEMENTS:
         schedule = schedule.reorder(copy, outer, *copy.axes).parallel(copy, outer)
     return schedule
