@@ -14,9 +14,10 @@ from tests.racing import interpret_racing
 from tinyfuse.compilation import Lowered
 from tinyfuse.errors import ScheduleError
 from tinyfuse.graph.simplify import simplify
-from tinyfuse.loops.ir import Alloc, For, LoopKind, Scope, Store, walk_statements
+from tinyfuse.loops.ir import Alloc, Buffer, For, LoopKind, Scope, Store, walk_statements
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
+from tinyfuse.lower.registers import with_registers
 from tinyfuse.machine import MIB, REFERENCE, REFERENCE_AVX2, Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule import pairs, register_tiles
@@ -26,6 +27,8 @@ from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.reading import read_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.build import build_stages
+from tinyfuse.stage.expr import Const, Load, Op
+from tinyfuse.stage.index import Axis, affine
 from tinyfuse.stage.interpreter import interpret_stages
 from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.verifier import verify_stages
@@ -550,3 +553,30 @@ def test_panels_leave_room_on_the_stack(function: Callable[..., Any], length: in
         buffers = {s.buffer for s in walk_statements(kernel.body) if isinstance(s, Alloc)}
         kept = [buffer.nbytes for buffer in buffers if buffer.scope is Scope.STACK]
         assert sum(kept) <= 2 * STACK_LIMIT + 4096
+
+
+def tile_and_loop(kind: LoopKind, place: int, extent: int) -> list[Any]:
+    """A tile that a loop writes, `out[j + place] = out[j] + tile[j]`, after one that fills it."""
+    tile = Buffer("tile", np.dtype("f4"), 32, Scope.STACK)
+    out = Buffer("out", np.dtype("f4"), 64, Scope.ARGUMENT)
+    i, j = Axis("i", 32), Axis("j", extent)
+    fill = For(i, LoopKind.VECTOR, (Store(tile, affine(i), Const(np.float32(1))),))
+    total = Op("add", (Load(out, (affine(j),)), Load(tile, (affine(j),))), tile.dtype)
+    return [Alloc(tile), fill, For(j, kind, (Store(out, affine(j) + place, total),))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "extent", "scope"),
+    [
+        (LoopKind.VECTOR, 0, 32, Scope.VECTORS),
+        (LoopKind.SERIAL, 1, 32, Scope.STACK),  # each step needs the one before
+        (LoopKind.VECTOR, 0, 24, Scope.STACK),  # half a vector is computed with
+    ],
+)
+def test_tiles_in_registers_are_used_by_independent_steps(
+    kind: LoopKind, place: int, extent: int, scope: Scope
+) -> None:
+    statements = tile_and_loop(kind, place, extent)
+    alloc, *_ = with_registers(statements, REFERENCE)
+    assert isinstance(alloc, Alloc)
+    assert alloc.buffer.scope is scope

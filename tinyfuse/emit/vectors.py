@@ -65,6 +65,7 @@ class VectorLoop:
         self.expressions, self.used = expressions, used
         self.type = _type(tile, used)
         self.own = {each.local for each in loop.body if isinstance(each, Let)}
+        self.stored = {each.buffer for each in loop.body if isinstance(each, Store)}
 
     def lines(self) -> list[str]:
         axis, lanes = self.loop.variable, self.tile.lanes
@@ -127,13 +128,9 @@ class VectorLoop:
         first = place.substitute({self.loop.variable: affine(step)})
         if buffer.scope is Scope.VECTORS:
             return CText(variable(buffer, first.constant))
-        constant = "" if buffer is self.stored(buffer) else "const "
+        constant = "" if buffer in self.stored else "const "
         address = f"&{buffer.name}[{index_text(first)}]"
         return CText(f"*({constant}{self.type} *){address}", Precedence.UNARY)
-
-    def stored(self, buffer: Buffer) -> Buffer | None:
-        stores = [each for each in self.loop.body if isinstance(each, Store)]
-        return buffer if any(store.buffer is buffer for store in stores) else None
 
     def function(self, name: str) -> str:
         function = f"{name}_{self.type}"

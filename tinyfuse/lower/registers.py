@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from tinyfuse.dtypes import FLOATING
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import (
@@ -22,6 +24,7 @@ from tinyfuse.loops.ir import (
     Statement,
     Store,
     walk_statements,
+    written_by,
 )
 from tinyfuse.loops.rewrite import substitute_axes, values_of, with_inside
 from tinyfuse.loops.vectors import VECTOR_OPS, is_along
@@ -134,76 +137,59 @@ def _suits(statements: Sequence[Statement], tile: Buffer, tiles: dict[Buffer, Bu
     """Whether a tile is used in loops over vectors alone, in ways that vectors can be."""
     inside: set[Statement] = set()
     for loop in walk_statements(statements):
-        if isinstance(loop, For) and any(b is tile for b, _ in _direct_uses(loop)):
+        if isinstance(loop, For) and any(tile in _touched(each) for each in loop.body):
             if not _is_of_vectors(loop, tiles):
                 return False
             inside.update(loop.body)
     others = [s for s in walk_statements(statements) if s not in inside]
-    return not any(_touches(statement, tile) for statement in others)
+    return not any(tile in _touched(statement) for statement in others)
 
 
-def _direct_uses(loop: For) -> Iterator[tuple[Buffer, Affine]]:
-    return _uses([s for s in loop.body if isinstance(s, (Let, Store))])
-
-
-def _touches(statement: Statement, tile: Buffer) -> bool:
-    """Whether a statement, without those inside it, uses a buffer."""
-    if isinstance(statement, Alloc):
-        return False
-    rows = (getattr(statement, name, None) for name in ("row", "to", "work"))
-    if any(row is not None and row.buffer is tile for row in rows):
-        return True
-    if isinstance(statement, Store) and statement.buffer is tile:
-        return True
-    return any(
-        isinstance(node, Load) and node.source is tile
-        for value in values_of(statement)
-        for node in walk(value)
-    )
+def _touched(statement: Statement) -> set[Buffer]:
+    """The buffers that a statement, without those inside it, reads or writes."""
+    loads = (node for value in values_of(statement) for node in walk(value))
+    read = {node.source for node in loads if isinstance(node, Load)}
+    rows = [getattr(statement, name, None) for name in ("row", "to", "work")]
+    return {*read, *written_by(statement), *[row.buffer for row in rows if row is not None]}
 
 
 def _is_of_vectors(loop: For, tiles: dict[Buffer, Buffer]) -> bool:
-    if loop.kind is LoopKind.PARALLEL:
+    """Whether the steps of a loop that uses tiles can be taken a vector at a time: they are
+    independent, and use whole vectors of tiles."""
+    if loop.kind is not LoopKind.VECTOR:
         return False
     stores = [s for s in loop.body if isinstance(s, Store)]
-    if len(stores) + sum(isinstance(s, Let) for s in loop.body) < len(loop.body):
-        return False
-    used = {buffer: tiles[buffer] for buffer, _ in _direct_uses(loop) if buffer in tiles}
-    lanes = {tile.lanes for tile in used.values()}
-    dtypes = {tile.dtype for tile in used.values()}
-    if len(lanes) > 1 or len(dtypes) > 1 or len(used) < 1:
-        return False
-    width, (dtype,) = lanes.pop(), dtypes
     own = {s.local for s in loop.body if isinstance(s, Let)}
+    if len(stores) + len(own) < len(loop.body):
+        return False
+    used = [tiles[buffer] for buffer, _ in _uses(loop.body) if buffer in tiles]
+    width, dtype = used[0].lanes, used[0].dtype
+    if any(tile.dtype != dtype for tile in used):
+        return False
     start = {loop.variable: affine(loop.variable.start)}
-    for buffer, place in _direct_uses(loop):
-        if buffer in tiles:
-            first = place.substitute(start)
-            if not is_along(place, loop.variable) or first.terms or first.constant % width:
-                return False
-    if any(store.offset is not None or store.streamed for store in stores):
+    for buffer, place in _uses(loop.body):
+        first = place.substitute(start)
+        along = is_along(place, loop.variable)
+        if buffer in tiles and (not along or first.terms or first.constant % width):
+            return False
+    if any(s.offset or s.streamed or not is_along(s.position, loop.variable) for s in stores):
         return False
+    if loop.variable.extent % width:  # of the last vector a part is copied, no more
+        copied = [s.value for s in stores if s.buffer not in tiles and isinstance(s.value, Load)]
+        return len(copied) == len(loop.body) and all(load.source in tiles for load in copied)
     values = [value for statement in loop.body for value in values_of(statement)]
-    whole = loop.variable.extent % width == 0
-    if not whole and not all(
-        store.buffer not in tiles and isinstance(store.value, Load) for store in stores
-    ):
-        return False
-    return all(is_along(store.position, loop.variable) for store in stores) and all(
-        _has_vectors(value, loop, own, dtype) for value in values
-    )
+    return all(_has_vectors(value, loop, own, dtype) for value in values)
 
 
-def _has_vectors(value: Expr, loop: For, own: set[Local], dtype: object) -> bool:
+def _has_vectors(value: Expr, loop: For, own: set[Local], dtype: np.dtype) -> bool:
     """Whether vectors hold an expression in the steps of a loop. own: what the loop names."""
     for node in walk(value):
         if node.dtype != dtype:
             return False
         if isinstance(node, Load):
             place = node.indices[0]
-            if node.data or not (
-                is_along(place, loop.variable) or not place.depends_on(loop.variable)
-            ):
+            varies = place.depends_on(loop.variable)
+            if node.data or (varies and not is_along(place, loop.variable)):
                 return False
         elif isinstance(node, Op):
             if node.name not in VECTOR_OPS:

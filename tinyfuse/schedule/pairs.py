@@ -21,13 +21,14 @@ from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, depends_on, walk
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Stage
 
-# Rows and vectors of columns of a tile, by the registers that a processor has: with what they are
-# computed from, they fill these. With them the time for an element, as tall ones load more. Then
-# the vectors for two rows, three, and so on.
+# By the registers that a processor has: rows of a tile and vectors of its columns, which with what
+# they are computed from fill these; and the time for an element beside that of the first, as tall
+# tiles load more.
 SHAPES = {
     32: ((6, 4, 1.0), (12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
     16: ((6, 2, 1.0), (12, 1, 1.15)),
 }
+# The vectors of columns where there are two rows, three, and so on.
 FOR_FEW = {32: (8, 8, 6, 4), 16: (4, 4, 2, 2)}
 # Columns of a tile that lies in an array: the C compiler writes shorter loops out before it makes
 # vectors.
@@ -45,9 +46,10 @@ PACKED_ROWS = 16
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """A copy of what a reduction reads along one of its axes, so that so many elements along it lie
-    side by side. place: of that axis among the source's. movable: whether each panel may be copied
-    where it is needed."""
+    """A copy of what a reduction reads along one of its axes, `width` elements of which lie side by
+    side. place: of that axis among the source's. uses: the axes along which the source is read.
+    movable: whether these tell all of where, so that each panel may be copied where it is needed.
+    """
 
     source: Stage
     axis: Axis
@@ -240,10 +242,10 @@ def _panels(
     side_by_side: whether also where it lies side by side, in rows that are long.
     """
     found: dict[Stage, Panels] = {}
-    along = [load for load in loads if depends_on(load, axis)]
-    for load in along:
+    moving = [load for load in loads if depends_on(load, axis)]
+    for load in moving:
         if side_by_side or place_of(load).coefficient(axis) != 1:
-            others = [other for other in along if other.source is load.source]
+            others = [other for other in moving if other.source is load.source]
             places = [[only_axis(i) for i in other.indices] for other in others]
             if any(place.count(axis) != 1 or place != places[0] for place in places):
                 return None
@@ -263,6 +265,7 @@ def _across(loads: Sequence[Load], rows: Axis, reduced: Axis) -> list[Load]:
 
 
 def visits(stage: Stage) -> int:
+    """How many pairs of an element and something that it is made of there are."""
     return math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])
 
 
