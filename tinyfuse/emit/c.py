@@ -334,7 +334,9 @@ class _KernelText:
     def loop(self, node: For, indent: str) -> list[str]:
         tile = vectors.tile_of(node)
         if tile:
-            lines = VectorLoop(node, tile, self.expressions, self.locals, self.used).lines()
+            taken = {*self.locals.values(), *names_in(self.kernel)}
+            loop = VectorLoop(node, tile, self.expressions, self.locals, taken, self.used)
+            lines = loop.lines()
             return [indent + line for line in lines]
         start = node.variable.start
         first, last = f"{start}", f"{start + node.variable.extent}"

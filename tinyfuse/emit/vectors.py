@@ -8,6 +8,7 @@ from tinyfuse.emit.ctext import CText, Precedence, call, enclosed, type_text
 from tinyfuse.emit.expression import Expressions
 from tinyfuse.emit.prelude import vector_type
 from tinyfuse.loops.ir import Buffer, For, Let, Local, Scope, Store
+from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.stage.expr import Expr, Load, Op, depends_on, walk
 from tinyfuse.stage.index import Affine, Axis, affine, index_text
@@ -50,7 +51,8 @@ def _type(tile: Buffer, used: dict[str, None]) -> str:
 class VectorLoop:
     """The statements of a loop through `tile`, vector by vector.
 
-    expressions: writes what is the same in all lanes. names: of locals.
+    expressions: writes what is the same in all lanes. names: of locals. taken: all that have a
+    meaning in the kernel.
     """
 
     def __init__(
@@ -59,11 +61,13 @@ class VectorLoop:
         tile: Buffer,
         expressions: Expressions,
         names: Mapping[Local, str],
+        taken: set[str],
         used: dict[str, None],
     ):
         self.loop, self.tile, self.names = loop, tile, names
         self.expressions, self.used = expressions, used
         self.type = _type(tile, used)
+        self.lane = unused("l", taken)
         self.own = {each.local for each in loop.body if isinstance(each, Let)}
         self.stored = {each.buffer for each in loop.body if isinstance(each, Store)}
 
@@ -90,16 +94,13 @@ class VectorLoop:
     def rest(self, store: Store, first: int, count: int) -> list[str]:
         """The last elements, fewer than a vector, of what is only copied from a tile."""
         assert isinstance(store.value, Load)
-        lane = Axis("l", count)
-        names = {self.loop.variable.name, *self.names.values()}
-        while lane.name in names:
-            lane = Axis(lane.name + "_", count)
-        at = {self.loop.variable: affine(lane) + first}
+        lane = self.lane
+        at = {self.loop.variable: affine(Axis(lane, count)) + first}
         target = self.expressions.element(store.buffer, store.position.substitute(at))
         source = self.element(store.value.source, store.value.indices[0], first).text
         return [
-            f"for (long {lane.name} = 0; {lane.name} < {count}; {lane.name}++)",
-            f"  {target} = {source}[{lane.name}];",
+            f"for (long {lane} = 0; {lane} < {count}; {lane}++)",
+            f"  {target} = {source}[{lane}];",
         ]
 
     def value(self, root: Expr, step: int) -> str:
