@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tinyfuse.dtypes import BOOL, INT64, describe
 from tinyfuse.graph import primitives as p
-from tinyfuse.graph.ir import Atom, Eqn, Graph, Primitive, Var
+from tinyfuse.graph.ir import Atom, Eqn, Graph, Primitive
 
 CONTROL = frozenset((p.loop, p.while_, p.cond))
 
@@ -93,11 +93,3 @@ _CHECKS: dict[Primitive, Callable[[Eqn], None]] = {
     p.while_: _check_while,
     p.cond: _check_cond,
 }
-
-
-def with_outputs(eqn: Eqn, inputs: Sequence[Atom], outputs: Sequence[Var], **params: object) -> Eqn:
-    """The equation with other operands, outputs and parameters."""
-    first, *others = outputs
-    return Eqn(
-        *(eqn.primitive, tuple(inputs), {**eqn.params, **params}, first, eqn.source, tuple(others))
-    )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from tinyfuse.graph import primitives as p
-from tinyfuse.graph.control import bodies, carried_count, with_outputs
+from tinyfuse.graph.control import bodies, carried_count
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
+from tinyfuse.records import replace
 
 Simplify = Callable[[Graph], Graph]
 
@@ -58,8 +59,15 @@ def _with_graphs(eqn: Eqn, simplify: Simplify) -> Eqn:
 def _of_graphs(
     eqn: Eqn, graphs: Mapping[str, Graph], inputs: Iterable[Atom], outputs: Sequence[Var]
 ) -> Eqn:
-    params = {"branches": tuple(graphs.values())} if eqn.primitive is p.cond else dict(graphs)
-    return with_outputs(eqn, tuple(inputs), outputs, **params)
+    held = {"branches": tuple(graphs.values())} if eqn.primitive is p.cond else graphs
+    output, *others = outputs
+    return replace(
+        eqn,
+        inputs=tuple(inputs),
+        params={**eqn.params, **held},
+        output=output,
+        others=tuple(others),
+    )
 
 
 def _leading(eqn: Eqn) -> int:
@@ -94,13 +102,13 @@ def _reordered(eqn: Eqn, first: Sequence[int]) -> Eqn:
     for what, graph in bodies(eqn).items():
         leading = _leading(eqn)
         inputs = [*graph.inputs[:leading], *[graph.inputs[leading + at] for at in order]]
-        graphs[what] = Graph(graph.name, tuple(inputs), graph.eqns, graph.outputs)
+        graphs[what] = replace(graph, inputs=tuple(inputs))
     return _of_graphs(eqn, graphs, [eqn.inputs[at] for at in order], eqn.outputs)
 
 
 def _giving(graph: Graph, places: Sequence[int]) -> Graph:
     outputs = tuple([graph.outputs[at] for at in places])
-    return Graph(graph.name, graph.inputs, graph.eqns, outputs)
+    return replace(graph, outputs=outputs)
 
 
 def _carried_for(eqn: Eqn, wanted: Sequence[int]) -> list[int]:
@@ -169,8 +177,5 @@ def _substituted(graph: Graph, new: Mapping[Atom, Atom], inputs: Sequence[Var]) 
     def replaced(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
         return tuple([new.get(atom, atom) for atom in atoms])
 
-    eqns = [
-        Eqn(eqn.primitive, replaced(eqn.inputs), eqn.params, eqn.output, eqn.source, eqn.others)
-        for eqn in graph.eqns
-    ]
-    return Graph(graph.name, tuple(inputs), tuple(eqns), replaced(graph.outputs))
+    eqns = tuple([replace(eqn, inputs=replaced(eqn.inputs)) for eqn in graph.eqns])
+    return Graph(graph.name, tuple(inputs), eqns, replaced(graph.outputs))
