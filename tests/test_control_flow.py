@@ -168,6 +168,16 @@ def switched_beyond(x: Any) -> Any:
     return tinyfuse.switch(low, branches, x), tinyfuse.switch(high, branches, x)
 
 
+def switched_by_the_turn(x: Any) -> Any:
+    branches = [lambda a: a + 1, lambda a: a * 2, lambda a: a - 3]
+
+    def body(i: Any, c: Any) -> Any:
+        c = tinyfuse.switch(i, branches, c)
+        return tinyfuse.fori_loop(0, 2, lambda j, d: tinyfuse.switch(i, branches, d), c)
+
+    return tinyfuse.fori_loop(0, 5, body, x)
+
+
 def a_number_becomes_a_scalar(x: Any) -> Any:
     return tinyfuse.fori_loop(0, 4, lambda i, total: total + x[i].astype(np.float32), 0)
 
@@ -197,8 +207,8 @@ PROGRAMS: list[Callable[..., Any]] = [
     *(swapped, rotated, writes_an_array_of_outside, writes_a_view_of_outside),
     *(writes_the_argument, stencil, doubled_until_large, never, collatz, running_sums),
     *(running_backwards, counted_scan, mapped, chosen, chosen_writes, chosen_in_turns),
-    *(switched, switched_beyond, a_number_becomes_a_scalar, python_numbers, empty),
-    a_truth_that_changes,
+    *(switched, switched_beyond, switched_by_the_turn, a_number_becomes_a_scalar),
+    *(python_numbers, empty, a_truth_that_changes),
 ]
 
 

@@ -9,7 +9,7 @@ from tinyfuse.emit import vectors
 from tinyfuse.emit.blocks import BlockLoop, fits_a_block, goes_by_blocks, streams
 from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
-from tinyfuse.emit.entry import EntryCalls, touched
+from tinyfuse.emit.entry import EntryCalls
 from tinyfuse.emit.expression import Expressions, InLoop
 from tinyfuse.emit.places import Places
 from tinyfuse.emit.prelude import prelude_text, runtime_c
@@ -31,8 +31,10 @@ from tinyfuse.loops.ir import (
     Scope,
     SortRow,
     Statement,
+    Steps,
     Store,
     Transpose,
+    buffers_in,
     walk_statements,
 )
 from tinyfuse.loops.names import local_names, names_in, unused
@@ -153,10 +155,10 @@ def _task(kernel: Kernel, name: str) -> str:
 
 
 def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None], watched: bool) -> str:
-    touched_anywhere = touched(loops)
+    mentioned = buffers_in(loops.steps or Steps(loops.kernels))
     lines = []
     for number, buffer in enumerate((*loops.inputs, *loops.outputs)):
-        if buffer in touched_anywhere:
+        if buffer in mentioned:
             lines.append(f"{type_text(buffer.dtype, used)} *{buffer.name} = arrays[{number}];")
     for buffer, offset in loops.scratch:
         place = f"(void *)((char *)scratch + {offset})" if offset else "scratch"
@@ -167,7 +169,7 @@ def _entry(loops: Loops, tasks: Mapping[Kernel, str], used: dict[str, None], wat
     unused = [
         name
         for name, is_used in (
-            ("arrays", watched or any(b.scope is Scope.ARGUMENT for b in touched_anywhere)),
+            ("arrays", watched or any(b.scope is Scope.ARGUMENT for b in mentioned)),
             ("scratch", bool(loops.scratch)),
             ("pool", any(kernel.parallel for kernel in loops.kernels)),
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from tinyfuse.emit.ctext import type_text
-from tinyfuse.loops.ir import Buffer, Choice, Kernel, Loops, Moves, Repeat, Step, Steps
+from tinyfuse.loops.ir import Buffer, Choice, Kernel, Loops, Moves, Repeat, Step
 from tinyfuse.loops.names import unused
 
 
@@ -73,14 +73,13 @@ class EntryCalls:
         return lines
 
     def choice(self, step: Choice) -> list[str]:
+        *tested, _ = range(len(step.branches))
+        heads = [*[f"if ({step.index.name}[0] <= {at}) {{" for at in tested], "{"]
         lines: list[str] = []
-        *firsts, last = step.branches
-        for at, branch in enumerate(firsts):
-            test = f"{step.index.name}[0] <= {at}"
-            lines += _braced(f"if ({test})", self.steps(branch.body, branch.moves))
-            lines[-1] += " else "
-        inside = _braced("", self.steps(last.body, last.moves))
-        return _chained([*lines, *inside])
+        for head, branch in zip(heads, step.branches, strict=True):
+            lines.append(f"}} else {head}" if lines else head)
+            lines += _indented(self.steps(branch.body, branch.moves))
+        return [*lines, "}"]
 
     def exchange(self, cycle: Sequence[Buffer]) -> list[str]:
         """Pointers that each take the place of the one before."""
@@ -93,18 +92,11 @@ class EntryCalls:
 
 
 def _braced(head: str, inside: Sequence[str]) -> list[str]:
-    return [f"{head} {{".lstrip(), *[f"  {line}" for line in inside], "}"]
+    return [f"{head} {{".lstrip(), *_indented(inside), "}"]
 
 
-def _chained(lines: Sequence[str]) -> list[str]:
-    """With what follows `else` in its line."""
-    joined: list[str] = []
-    for line in lines:
-        if joined and joined[-1].endswith("else "):
-            joined[-1] += line
-        else:
-            joined.append(line)
-    return joined
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
 
 
 def _cycles(moves: Moves) -> list[list[Buffer]]:
@@ -118,23 +110,6 @@ def _cycles(moves: Moves) -> list[list[Buffer]]:
             cycle.append(source)
         cycles.append(cycle)
     return cycles
-
-
-def touched(loops: Loops) -> set[Buffer]:
-    """The buffers that the entry mentions."""
-    found = {buffer for kernel in loops.kernels for buffer in kernel.parameters}
-    waiting: list[Step | Steps] = [loops.steps] if loops.steps else []
-    for node in waiting:
-        if isinstance(node, Steps):
-            found.update([buffer for move in node.moves for buffer in move])
-            waiting += node.body
-        elif isinstance(node, Choice):
-            found.add(node.index)
-            waiting += node.branches
-        elif isinstance(node, Repeat):
-            found.update([buffer for buffer in (node.turn, node.test) if buffer])
-            waiting.append(node.steps)
-    return found
 
 
 def _call(kernel: Kernel, task: str) -> str:

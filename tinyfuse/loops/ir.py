@@ -296,6 +296,29 @@ class Choice:
 Step = Kernel | Repeat | Choice
 
 
+def walk_steps(steps: Steps) -> Iterator[Steps | Step]:
+    """Steps and all that is inside them, in the order in which they are written."""
+    yield steps
+    for step in steps.body:
+        yield step
+        if not isinstance(step, Kernel):
+            for inner in (step.steps,) if isinstance(step, Repeat) else step.branches:
+                yield from walk_steps(inner)
+
+
+def buffers_in(steps: Steps) -> set[Buffer]:
+    """The buffers of its kernels, and those that decide about steps or are exchanged."""
+    return {buffer for node in walk_steps(steps) for buffer in _buffers_of(node) if buffer}
+
+
+def _buffers_of(node: Steps | Step) -> tuple[Buffer | None, ...]:
+    if isinstance(node, Kernel):
+        return node.parameters
+    if isinstance(node, Steps):
+        return tuple([buffer for move in node.moves for buffer in move])
+    return (node.index,) if isinstance(node, Choice) else (node.turn, node.test)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Loops:
     """A program: kernels in the order they run. Offsets are bytes into the scratch memory.

@@ -24,12 +24,13 @@ from tinyfuse.loops.ir import (
     Loops,
     Moves,
     Prefetch,
+    Repeat,
     SortRow,
     Statement,
-    Step,
     Steps,
     Store,
     Transpose,
+    walk_steps,
 )
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.loops.sorting import work_type
@@ -68,25 +69,18 @@ def verify_loops(loops: Loops) -> None:
 
 def _verify_steps(loops: Loops, steps: Steps, buffers: set[Buffer]) -> None:
     """Loops and choices run all kernels, in their order, and exchange memory of one size."""
-    kernels: list[Kernel] = []
-    waiting: list[Step | Steps] = [steps]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Kernel):
-            kernels.append(node)
-        elif isinstance(node, Steps):
+    for node in walk_steps(steps):
+        if isinstance(node, Steps):
             _verify_moves(loops, node.moves, buffers)
-            waiting += reversed(node.body)
         elif isinstance(node, Choice):
             _verify_control(loops, node.index, INT64, buffers)
-            waiting += reversed(node.branches)
-        else:
-            waiting.append(node.steps)
+        elif isinstance(node, Repeat):
             known = node.extent is None or node.extent >= 0
             _check(known, f"{loops.name}: a loop of {node.extent} turns")
             _check((node.test is None) != (node.extent is None), f"{loops.name}: an endless loop")
             _verify_control(loops, node.turn, INT64, buffers)
             _verify_control(loops, node.test, BOOL, buffers)
+    kernels = [node for node in walk_steps(steps) if isinstance(node, Kernel)]
     same = [*map(id, kernels)] == [*map(id, loops.kernels)]
     _check(same, f"{loops.name}: its steps are not its kernels in their order")
 

@@ -14,6 +14,8 @@ from tinyfuse.loops.ir import (
     Scope,
     Step,
     Steps,
+    buffers_in,
+    walk_steps,
 )
 from tinyfuse.lower.lower import lower
 from tinyfuse.lower.scratch import placed_for
@@ -53,9 +55,8 @@ class _Lowering:
     def loops(self) -> Loops:
         inputs = tuple(map(self.buffer, self.program.inputs))
         outputs = tuple(map(self.buffer, self.results))
-        steps = self._steps(self.program.block)
-        steps = _only_read_turns(steps)
-        kernels = tuple(_kernels(steps))
+        steps = _only_read_turns(self._steps(self.program.block))
+        kernels = tuple([node for node in walk_steps(steps) if isinstance(node, Kernel)])
         lives = _Lifetimes(steps, set(self.own)).joined()
         buffers = [*self.buffers.values(), *self.own]
         scratch = [buffer for buffer in buffers if buffer.scope is Scope.SCRATCH]
@@ -139,25 +140,13 @@ def _powered(ends: Mapping[Array, Array], times: int) -> dict[Array, Array]:
     return result
 
 
-def _kernels(steps: Steps) -> Iterator[Kernel]:
-    for step in steps.body:
-        if isinstance(step, Kernel):
-            yield step
-        elif isinstance(step, Repeat):
-            yield from _kernels(step.steps)
-        else:
-            for branch in step.branches:
-                yield from _kernels(branch)
-
-
 def _only_read_turns(steps: Steps) -> Steps:
-    """Loops whose number nobody reads do not store it; those without steps are left out."""
+    """Loops whose number nobody reads do not store it."""
     body: list[Step] = []
     for step in steps.body:
         if isinstance(step, Repeat):
             inner = _only_read_turns(step.steps)
-            read = {buffer for kernel in _kernels(inner) for buffer in kernel.parameters}
-            turn = step.turn if step.turn in read else None
+            turn = step.turn if step.turn in buffers_in(inner) else None
             body.append(replace(step, steps=inner, turn=turn))
         elif isinstance(step, Choice):
             branches = tuple(map(_only_read_turns, step.branches))
