@@ -7,7 +7,7 @@ cover is the image of its consumer's ranges under the consumer's index expressio
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from math import prod
 from types import MappingProxyType
 
@@ -16,9 +16,7 @@ from tinyfuse.loops.cost import count
 from tinyfuse.loops.ir import (
     Alloc,
     Buffer,
-    If,
     Kernel,
-    LoopKind,
     Loops,
     Prefetch,
     Row,
@@ -29,12 +27,13 @@ from tinyfuse.loops.ir import (
 from tinyfuse.loops.names import unused
 from tinyfuse.lower.alike import Form, Key, Known, form_of
 from tinyfuse.lower.bounds import Ranges, whole
+from tinyfuse.lower.chains import ChainLowering
 from tinyfuse.lower.collapse import collapse
 from tinyfuse.lower.coverage import Coverage
 from tinyfuse.lower.grain import grain
 from tinyfuse.lower.hoist import hoist
 from tinyfuse.lower.point import Point
-from tinyfuse.lower.reads import Reads, condition_before, reads_of
+from tinyfuse.lower.reads import Reads, reads_of
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.registers import require_registers, with_registers
 from tinyfuse.lower.scratch import plan_scratch
@@ -43,12 +42,11 @@ from tinyfuse.lower.storage import Names, Storage, parts_of
 from tinyfuse.lower.streaming import stream
 from tinyfuse.lower.tiles import with_prefetches
 from tinyfuse.lower.transposes import with_transposes
-from tinyfuse.lower.trees import TreeLowering
 from tinyfuse.machine import Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule.places import STACK_LIMIT, Loop, Site
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.stage.expr import Const, Expr, Load
+from tinyfuse.stage.expr import Expr, Load
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Order, Stage, sources_of
 
@@ -69,7 +67,7 @@ def lower(
     return _Lowering(schedule, machine, arrays, taken).program()
 
 
-class _Lowering(TreeLowering):
+class _Lowering(ChainLowering):
     def __init__(
         self,
         schedule: Schedule,
@@ -178,11 +176,12 @@ class _Lowering(TreeLowering):
         for each in computed:
             if self.schedule[each].registers:
                 require_registers(body, self.storage[each].buffer.name, self.machine)
-        counts = count(with_transposes(body, self.machine))
+        body = with_transposes(with_prefetches(body, self.machine), self.machine)
+        counts = count(body)
         spent = counts.cost()
         return Kernel(
             self._kernel_name(stage),
-            with_transposes(with_prefetches(body, self.machine), self.machine),
+            body,
             counts.parameters(),
             frozenset(counts.written),
             tuple(s.name for s in computed),
@@ -217,15 +216,6 @@ class _Lowering(TreeLowering):
         self.coverage.computed(stage, region)
         return self._with_attached(site, ranges, lambda: self._own(stage, ranges))
 
-    def _more(self, stage: Stage, ranges: Ranges, loops: Sequence[Loop]) -> list[Statement]:
-        """Take more elements into what a chain has reduced so far, where that is stored."""
-        buffer = self.storage[stage].buffer
-
-        def update(point: Ranges) -> list[Statement]:
-            return self._computation(stage, point, buffer, self._position(stage, point))
-
-        return self._nest(stage, loops, ranges, update)
-
     def _own(self, stage: Stage, ranges: Ranges) -> list[Statement]:
         """The loops of a stage itself."""
         loops = self.schedule[stage].loops
@@ -247,80 +237,6 @@ class _Lowering(TreeLowering):
     def _element(self, stage: Stage, ranges: Ranges) -> list[Statement]:
         position = self._position(stage, ranges)
         return self._computation(stage, ranges, self.storage[stage].buffer, position)
-
-    def _chain(self, stage: Stage, loops: Sequence[Loop], ranges: Ranges) -> list[Statement]:
-        """Initialize and update in ascending order; a single element is kept in a register."""
-        assert stage.init is not None
-        start, begun = Const(stage.init), self._begun(stage, ranges)
-        free = [loop for loop in loops if loop.axis not in stage.reduce_axes]
-        if any(ranges[loop.axis].extent > 1 for loop in free):
-            return [*begun, *self._start(stage, loops, ranges), *self._more(stage, ranges, loops)]
-        buffer, zero = self.storage[stage].buffer, Affine()
-        if buffer.scope is Scope.REGISTER:
-            return [*begun, Store(buffer, zero, start), *self._links(stage, loops, ranges, buffer)]
-        register = Buffer(self.names.fresh(f"{stage.name}_acc"), stage.dtype, 1, Scope.REGISTER)
-        total = Load(register, (zero,))
-        return [
-            *begun,
-            Alloc(register),
-            Store(register, zero, start),
-            *self._links(stage, loops, ranges, register),
-            Store(buffer, self._position(stage, ranges), total),
-        ]
-
-    def _begun(self, leader: Stage, ranges: Ranges) -> list[Statement]:
-        """Where what is reduced in the leader's loops starts."""
-        statements: list[Statement] = []
-        for stage in self.places.joined(leader):
-            region = self.regions.along(stage, ranges)
-            self.coverage.computed(stage, region)
-            statements += self._start(stage, self.schedule[stage].loops, region)
-        return statements
-
-    def _start(self, stage: Stage, loops: Sequence[Loop], ranges: Ranges) -> list[Statement]:
-        """Store what a chain starts from, for each of its elements."""
-        assert stage.init is not None
-        buffer, start = self.storage[stage].buffer, Const(stage.init)
-
-        def initialize(point: Ranges) -> list[Statement]:
-            return [Store(buffer, self._position(stage, point), start)]
-
-        free = [loop for loop in loops if loop.axis not in stage.reduce_axes]
-        rolled = [replace(loop, kind=_rolled(loop.kind)) for loop in free]
-        return self._nest(stage, rolled, ranges, initialize, bare=True)
-
-    def _links(
-        self, stage: Stage, loops: Sequence[Loop], ranges: Ranges, register: Buffer
-    ) -> list[Statement]:
-        """The chain in a register; not at all where a condition says so that no loop changes."""
-        condition, body = condition_before(stage)
-        assert stage.body is not None
-        bound = self.places.joined(stage) or (condition and self._waits(condition, stage, loops))
-        if bound:
-            condition, body = None, stage.body
-
-        def update(point: Ranges) -> list[Statement]:
-            return self._computation(stage, point, register, Affine(), body)
-
-        if condition is None:
-            return self._nest(stage, loops, ranges, update)
-        mark = len(self.names.active)
-        point = self._point()
-        value = point.value(condition, {axis: r.base for axis, r in ranges.items()})
-        with self.coverage.condition():
-            links = self._nest(stage, loops, ranges, update)
-        del self.names.active[mark:]
-        return [*point.lets, If(value, tuple(links), ())]
-
-    def _waits(self, condition: Expr, stage: Stage, loops: Sequence[Loop]) -> bool:
-        """Whether a condition needs what is computed inside one of a stage's loops."""
-        sources = [load.source for load in reads_of(self.schedule, [condition]).loads]
-        sites = [self.schedule[s].compute_at for s in sources if not s.is_input]
-        return any(at and at.stage is stage and at.loop in loops for at in sites)
-
-    def _point(self) -> Point:
-        innermost = self.loop_stack[-1] if self.loop_stack else None
-        return Point(self.places.inlined, self._address, self.names.fresh, innermost)
 
     def _scattered(self, stage: Stage, ranges: Ranges) -> list[Statement]:
         """Copy what is there before, then put the elements in, one after the other."""
@@ -459,10 +375,6 @@ def _is_there(value: Expr, target: Load) -> bool:
         and not value.data
         and not target.data
     )
-
-
-def _rolled(kind: LoopKind) -> LoopKind:
-    return LoopKind.SERIAL if kind is LoopKind.UNROLL else kind
 
 
 def _is_at(place: Site | None, site: Site) -> bool:
