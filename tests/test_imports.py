@@ -17,7 +17,7 @@ LEVELS = (
     *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime", "calibration"),
     *("naming", "control_flow", "parameters", "signature", "effects", "finite_check", "executable"),
     *("direct", "python_call", "direct_call"),
-    *("compilation", "bound", "by_value", "pickling", "jitted", "api"),
+    *("scheduling", "compilation", "bound", "by_value", "pickling", "jitted", "api"),
     *("inspect", "testing", "__init__"),
 )
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -18,19 +18,18 @@ from tinyfuse.executable import Executable, Plan, Program, Site, plan_outputs
 from tinyfuse.graph.ir import Atom, Graph
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.graph.verifier import verify_graph
-from tinyfuse.loops.ir import Cost, Kernel, Loops
+from tinyfuse.loops.ir import Cost, Kernel
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
-from tinyfuse.lower.program import lower_program
 from tinyfuse.machine import Machine, host
 from tinyfuse.parameters import Function, Options
 from tinyfuse.runtime.library import Entry, loaded
 from tinyfuse.schedule.cost import predicted_seconds
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.text import schedule_text
 from tinyfuse.schedule.weighing import weighed
+from tinyfuse.scheduling import scheduled
 from tinyfuse.signature import (
     Call,
     Signature,
@@ -120,7 +119,7 @@ class Lowered:
         self.graph = self.plan.computed
         self.program: StagedProgram = known.program if known else build_program(self.graph)
         self.machine = machine or host()
-        self._scheduled, self.loops = _scheduled(self.program, options, self.machine)
+        self._scheduled, self.loops = scheduled(self.program, options, self.machine)
         self.seconds = time.perf_counter() - start
         if config.verify:
             verify_graph(self.graph)
@@ -245,53 +244,6 @@ class Lowered:
 
     def __repr__(self) -> str:
         return f"<lowered {self.traced.name}{self.traced.signature}, {len(self.kernels)} kernels>"
-
-
-# The schedule of each part, and why it is so.
-Scheduled = tuple[tuple[Schedule, tuple[Decision, ...]], ...]
-
-
-def _scheduled(
-    program: StagedProgram, options: Options, machine: Machine
-) -> tuple[Scheduled, Loops]:
-    """The schedules that the options ask for, and the loop nests of all.
-
-    A schedule of the planner's that lowering refuses is a fault of the planner's, not of the
-    program: that runs unfused then, and a warning says so.
-    """
-    parts = [segment.stages for segment in program.segments]
-    if options.schedule is not None:
-        made: Scheduled = tuple([(_users_schedule(options, stages), ()) for stages in parts])
-        return made, _lowered(program, made, machine)
-    for fuse in (options.fuse, False):
-        try:
-            made = tuple([default_schedule(stages, machine, fuse=fuse) for stages in parts])
-            return made, _lowered(program, made, machine)
-        except ScheduleError as error:
-            if not fuse:
-                raise
-            log.warning(
-                "%s is not fused: the planner made a schedule that is refused (%s)",
-                program.name,
-                error,
-            )
-    raise AssertionError  # the loop returns or raises
-
-
-def _users_schedule(options: Options, stages: Stages) -> Schedule:
-    assert options.schedule is not None
-    schedule = options.schedule(stages)
-    if not isinstance(schedule, Schedule) or schedule.program is not stages:
-        raise ScheduleError(
-            f"the schedule for {stages.name} is {schedule!r:.60}, which is no schedule of its"
-            " stages: begin with lowered.schedule, or with Schedule(stages) of those it is for"
-        )
-    return schedule
-
-
-def _lowered(program: StagedProgram, made: Scheduled, machine: Machine) -> Loops:
-    pairs = zip(program.segments, made, strict=True)
-    return lower_program(program, {segment: each for segment, (each, _) in pairs}, machine)
 
 
 LEVELS: dict[str, Callable[[Lowered], str]] = {
