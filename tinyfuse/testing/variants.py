@@ -23,39 +23,39 @@ from tinyfuse.testing.schedules import random_schedule
 ScheduleOf = Callable[[Part], Schedule]
 
 
-def unfused(case: Part) -> Schedule:
+def unfused(part: Part) -> Schedule:
     """Every stage in a loop nest of its own."""
-    return default_schedule(case.stages, REFERENCE, fuse=False)[0]
+    return default_schedule(part.stages, REFERENCE, fuse=False)[0]
 
 
-def fused(case: Part) -> Schedule:
+def fused(part: Part) -> Schedule:
     """As programs run by default."""
-    return default_schedule(case.stages, REFERENCE)[0]
+    return default_schedule(part.stages, REFERENCE)[0]
 
 
 # Caches so small that programs of a few elements are fused as large ones are elsewhere.
 SMALL = replace(REFERENCE, name="small", l1=64, l2=512, l3=1024)
 
 
-def tightly_fused(case: Part) -> Schedule:
+def tightly_fused(part: Part) -> Schedule:
     """As programs run by default where caches are small."""
-    return default_schedule(case.stages, SMALL)[0]
+    return default_schedule(part.stages, SMALL)[0]
 
 
-def plain(case: Part) -> Schedule:
+def plain(part: Part) -> Schedule:
     """No directive at all."""
-    return Schedule(case.stages)
+    return Schedule(part.stages)
 
 
 def random(seed: int) -> ScheduleOf:
     """A few directives away from one of the others, or that one where lowering refuses it.
 
-    A function of the seed and the case, so that a failure can be made again.
+    A function of the seed and the part, so that a failure can be made again.
     """
 
-    def schedule_of(case: Part) -> Schedule:
-        choices = SeededChoices(seed << 32 | crc32(case.text.encode()))
-        start = choices.choose((plain, fused, tightly_fused, unfused))(case)
+    def schedule_of(part: Part) -> Schedule:
+        choices = SeededChoices(seed << 32 | crc32(part.text.encode()))
+        start = choices.choose((plain, fused, tightly_fused, unfused))(part)
         schedule = random_schedule(choices, start)
         try:
             lower(schedule, REFERENCE)
