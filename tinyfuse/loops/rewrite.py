@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from tinyfuse.loops.ir import (
     Block,
@@ -19,8 +20,11 @@ from tinyfuse.loops.ir import (
     Transpose,
     walk_statements,
 )
+from tinyfuse.records import replace
 from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, rewrite, substitute, walk
 from tinyfuse.stage.index import Affine, Axis
+
+Place = TypeVar("Place", Row, Rows)
 
 
 def substitute_axes(
@@ -45,22 +49,18 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
         position = node.position.substitute(values)
         return Store(node.buffer, position, substitute(node.value, values), offset, node.streamed)
     if isinstance(node, SortRow):
-        row, to, work = (
-            Row(row.buffer, row.position.substitute(values))
-            for row in (node.row, node.to, node.work)
-        )
+        row, to, work = (_moved(row, values) for row in (node.row, node.to, node.work))
         return SortRow(node.sort, row, to, work, node.extent)
     if isinstance(node, (HalveRow, Prefetch)):
-        row = Row(node.row.buffer, node.row.position.substitute(values))
-        return type(node)(row, node.extent)
+        return type(node)(_moved(node.row, values), node.extent)
     if isinstance(node, Transpose):
         blocks = (_moved(node.block, values), _moved(node.to, values))
         return Transpose(*blocks, node.rows, node.columns, node.lanes)
     return node
 
 
-def _moved(rows: Rows, values: Mapping[Axis, Affine]) -> Rows:
-    return Rows(rows.buffer, rows.position.substitute(values), rows.step)
+def _moved(rows: Place, values: Mapping[Axis, Affine]) -> Place:
+    return replace(rows, position=rows.position.substitute(values))
 
 
 def with_values(
