@@ -277,7 +277,7 @@ class _KernelText:
             declared = f"const {type_text(node.local.dtype, self.used)} {self.locals[node.local]}"
             return [f"{indent}{declared} = {self.expressions.named(node.local, node.value)};"]
         if isinstance(node, Alloc):
-            return [f"{indent}{line}" for line in self.declarations(node.buffer)]
+            return [f"{indent}{self.declaration(node.buffer)};"]
         if isinstance(node, SortRow):
             return [f"{indent}{self.sort(node)};"]
         if isinstance(node, Transpose):
@@ -325,13 +325,10 @@ class _KernelText:
         return f"{target} = {self.value(value)}"
 
     def declaration(self, buffer: Buffer) -> str:
+        if buffer.scope is Scope.VECTORS:
+            return vectors.declaration(buffer, self.used)
         size = "" if buffer.scope is Scope.REGISTER else f"[{buffer.size}]"
         return f"{type_text(buffer.dtype, self.used)} {buffer.name}{size}"
-
-    def declarations(self, buffer: Buffer) -> list[str]:
-        if buffer.scope is Scope.VECTORS:
-            return [vectors.declaration(buffer, self.used)]
-        return [f"{self.declaration(buffer)};"]
 
     def loop(self, node: For, indent: str) -> list[str]:
         tile = vectors.tile_of(node)
@@ -363,9 +360,9 @@ class _KernelText:
         expressions.inside = InLoop(may_be_written_out(node), reduces(node), lane)
         body = self.block(node.body, "  ")
         expressions.inside = around
-        statements = [line for line in body if line[2] not in " }"]
+        begun = [line for line in body if line[2] not in " }"]  # the first line of each statement
         if (
-            len(statements) == 1
+            len(begun) == 1
             and not isinstance(node.body[0], If)
             and not _is_of_vectors(node.body[0])
         ):

@@ -25,6 +25,7 @@ class EntryCalls:
         watch: int | None,
     ):
         self.loops, self.tasks, self.used, self.watch = loops, tasks, used, watch
+        self.places = {kernel: at for at, kernel in enumerate(loops.kernels)}
         buffers = (*loops.inputs, *loops.outputs, *(buffer for buffer, _ in loops.scratch))
         self.taken = {buffer.name for buffer in buffers}
 
@@ -47,7 +48,7 @@ class EntryCalls:
         """A call in a loop: with the moments before and after it."""
         if self.watch is None:
             return [self.call(kernel)]
-        first = 2 * next(at for at, each in enumerate(self.loops.kernels) if each is kernel)
+        first = 2 * self.places[kernel]
         return [self.moment(first), self.call(kernel), self.moment(first + 1)]
 
     def steps(self, body: Sequence[Step], moves: Moves = ()) -> list[str]:

@@ -23,7 +23,7 @@ _INFIX = {
 
 def declaration(buffer: Buffer, used: dict[str, None]) -> str:
     length = buffer.size // buffer.lanes
-    return f"{_type(buffer, used)} {buffer.name}[{length}];"
+    return f"{_type(buffer, used)} {buffer.name}[{length}]"
 
 
 def variable(buffer: Buffer, place: int) -> str:
