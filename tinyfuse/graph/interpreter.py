@@ -51,7 +51,7 @@ class _Run:
         steps = self._steps[graph]
         for eqn in graph.eqns:
             operands = [_value(values, atom) for atom in eqn.inputs]
-            control = CONTROL.get(eqn.primitive)
+            control = RUNS.get(eqn.primitive)
             if control is not None:
                 values.update(zip(eqn.outputs, control(eqn, operands, self), strict=True))
                 continue
@@ -209,7 +209,7 @@ def _cond(eqn: Eqn, operands: list[Array], run: _Run) -> list[Array]:
     return list(run(branches[chosen], operands[1:]))
 
 
-CONTROL: dict[Primitive, Callable[[Eqn, list[Array], _Run], list[Array]]] = {
+RUNS: dict[Primitive, Callable[[Eqn, list[Array], _Run], list[Array]]] = {
     p.loop: _loop,
     p.while_: _while,
     p.cond: _cond,
