@@ -34,7 +34,7 @@ def _array_of(value: Stage | Atom) -> Array:
 
 
 class _ProgramBuilder:
-    """What all blocks of a program share: names."""
+    """What all blocks of a program share: names, and the exchanges that data decides about."""
 
     def __init__(self, graph: Graph) -> None:
         self.names = Names()
@@ -62,9 +62,7 @@ class _ProgramBuilder:
             (unknown, {array.itself() for move in moves for array in move})
             for unknown, moves in self.exchanged
         ]
-        found: set[Array] = set()
-        for unknown, group in groups:
-            found |= group if unknown else set()
+        found = {array for unknown, group in groups if unknown for array in group}
         while more := [group for _, group in groups if group & found and not group <= found]:
             found.update(*more)
         return found
@@ -90,7 +88,7 @@ class _Piece:
 
 
 # A loop or a choice, whose stages are built after those before it.
-Later = Callable[[], "Step"]
+Later = Callable[[], Step]
 
 
 class _BlockBuilder:
@@ -308,15 +306,10 @@ class _BlockBuilder:
         or one of some others."""
         found: list[Array] = []
         for atom in atoms:
-            array = (
-                self._stored(atom) if isinstance(atom, Var) and atom is self.root(atom) else None
-            )
-            if (
-                array is None
-                or array in found
-                or array not in self.owned
-                or array.itself() in not_in
-            ):
+            whole = isinstance(atom, Var) and atom is self.root(atom)
+            array = self._stored(atom) if whole else None
+            taken = array in found or array not in self.owned
+            if array is None or taken or array.itself() in not_in:
                 array = self._copied(atom, getattr(atom, "name", None) or "out")
             found.append(array)
         return found
@@ -338,17 +331,12 @@ class _BlockBuilder:
         """Let each piece store what is read after it."""
         home = {eqn.output: piece for piece in pieces for eqn in piece.eqns}
         for piece in pieces:
-            graph_inputs = self._inputs(piece)
-            for var in graph_inputs:
+            for var in self._graph(piece).inputs:
                 if var in home and home[var] is not piece and var not in self.arrays:
                     self._store(var)
         for var, piece in home.items():
             if var in self.arrays and (self.arrays[var], var) not in piece.outputs:
                 piece.outputs.append((self.arrays[var], var))
-
-    def _inputs(self, piece: _Piece) -> list[Var]:
-        """What a piece reads that it does not compute."""
-        return list(self._graph(piece).inputs)
 
     def _graph(self, piece: _Piece) -> Graph:
         """The equations of a piece, with those of the views that it reads."""
