@@ -18,7 +18,7 @@ from tinyfuse.loops.ir import Buffer, For, Let, Row, Scope, Statement, Store
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import with_values
 from tinyfuse.stage.expr import Const, Expr, Load, Op
-from tinyfuse.stage.index import Affine, Axis, affine
+from tinyfuse.stage.index import Affine, Axis, affine, index_text
 
 # Bytes of a block: few, so that loads and stores go on at once. `streamed_stores.h` counts on it.
 BLOCK = 1024
@@ -52,24 +52,34 @@ def fits_a_block(loop: For) -> bool:
 
 
 class BlockLoop:
-    """One such loop, in a kernel where the names in `taken` have a meaning."""
+    """One such loop, in a kernel where the names in `taken` have a meaning.
 
-    def __init__(self, loop: For, kernel: KernelText, taken: set[str]):
-        self.loop, self.kernel, self.taken = loop, kernel, taken
+    single: whether one block holds all of the row. It stays declared then after the loop, and its
+    name in `taken`.
+    """
+
+    def __init__(self, loop: For, kernel: KernelText, taken: set[str], single: bool):
+        self.loop, self.kernel, self.taken, self.single = loop, kernel, taken, single
         variable = loop.variable
-        first, self.following = [unused(f"{variable.name}_{s}", taken) for s in ("first", "next")]
-        self.first = Axis(first, variable.extent, variable.start)
+        self.first: Axis | int = variable.start
+        self.following = f"{variable.start + variable.extent}"
+        if not single:
+            first = unused(f"{variable.name}_first", taken)
+            self.first = Axis(first, variable.extent, variable.start)
+            self.following = unused(f"{variable.name}_next", taken)
         self.place = affine(variable) - self.first  # of an element within its block
         self.blocks: list[Buffer] = []
         self.streamed: list[tuple[Row, Buffer]] = []
 
     def lines(self, begin: str, end: str) -> list[str]:
         """begin, end: of the whole row."""
-        first, following = self.first.name, self.following
+        first, following = index_text(self.first), self.following
         body = tuple([self._unstreamed(statement) for statement in self.loop.body])
         steps = self._divided(body)
         declared = [f"{self._type(b)} {b.name}[{b.size}];" for b in self.blocks]
         stored = [f"{self._stored(target, block)};" for target, block in self.streamed]
+        if self.single:
+            return [*declared, *steps, *stored]
         inside = [*declared, f"{following} = {self._following(end)};", *steps, *stored]
         head = f"for (long {first} = {begin}, {following}; {first} < {end}; {first} = {following})"
         return [f"{head} {{", *[f"  {line}" for line in inside], "}"]
@@ -79,17 +89,22 @@ class BlockLoop:
 
     def _following(self, end: str) -> str:
         """Where the next block begins."""
+        first = index_text(self.first)
         largest = max([block.dtype.itemsize for block in self.blocks], default=FLOAT.itemsize)
         if self.streamed:
-            target, left = self.kernel.row(self.streamed[0][0]), f"{end} - {self.first.name}"
+            target, left = self.kernel.row(self.streamed[0][0]), f"{end} - {first}"
             length = self.kernel.prelude_call("tf_stream_length", target, left, str(largest))
-            return f"{self.first.name} + {length}"
+            return f"{first} + {length}"
         length = str(BLOCK // largest)
         last = str(int(end) - int(length)) if end.isdecimal() else f"{end} - {length}"
-        return f"{self.first.name} < {last} ? {self.first.name} + {length} : {end}"
+        return f"{first} < {last} ? {first} + {length} : {end}"
+
+    def _count(self) -> str:
+        """How many elements a block has."""
+        return f"{self.following} - {index_text(self.first)}"
 
     def _block(self, name: str, dtype: np.dtype) -> Buffer:
-        size = BLOCK // dtype.itemsize
+        size = self.loop.variable.extent if self.single else BLOCK // dtype.itemsize
         self.blocks.append(Buffer(unused(name, self.taken), dtype, size, Scope.STACK))
         return self.blocks[-1]
 
@@ -109,8 +124,9 @@ class BlockLoop:
         return Store(block, self.place, node.value)
 
     def _stored(self, target: Row, block: Buffer) -> str:
-        size, count = block.dtype.itemsize, f"{self.following} - {self.first.name}"
-        nbytes = f"{size} * ({count})" if size > 1 else count
+        size, count = block.dtype.itemsize, self._count()
+        several = f"{size} * ({count})" if size > 1 else count
+        nbytes = str(block.nbytes) if self.single else several
         return self.kernel.prelude_call("tf_stream", self.kernel.row(target), block.name, nbytes)
 
     def _divided(self, body: tuple[Statement, ...]) -> list[str]:
@@ -140,10 +156,8 @@ class BlockLoop:
 
     def _division(self, to: Row, dividends: Row, divisor: Expr) -> str:
         rows = [self.kernel.row(row) for row in (to, dividends)]
-        count = f"{self.following} - {self.first.name}"
-        return self.kernel.prelude_call(
-            "tf_divide_row_float", *rows, count, self.kernel.value(divisor)
-        )
+        value = self.kernel.value(divisor)
+        return self.kernel.prelude_call("tf_divide_row_float", *rows, self._count(), value)
 
     def _dividends(self, division: Op, body: Sequence[Statement], lines: list[str]) -> Row:
         """Where they lie; put there by `lines` if they have to be computed."""
@@ -157,4 +171,4 @@ class BlockLoop:
 
     def _steps(self, body: Sequence[Statement]) -> list[str]:
         loop = For(self.loop.variable, self.loop.kind, tuple(body))
-        return self.kernel.steps(loop, self.first.name, self.following)
+        return self.kernel.steps(loop, index_text(self.first), self.following)

@@ -13,7 +13,6 @@ from tinyfuse.emit.entry import EntryCalls
 from tinyfuse.emit.expression import Expressions, InLoop
 from tinyfuse.emit.places import Places
 from tinyfuse.emit.prelude import prelude_text, runtime_c
-from tinyfuse.emit.streaming import StreamedRow, in_one_block
 from tinyfuse.emit.vectors import VectorLoop
 from tinyfuse.loops.ir import (
     Alloc,
@@ -37,11 +36,11 @@ from tinyfuse.loops.ir import (
     buffers_in,
     walk_statements,
 )
-from tinyfuse.loops.names import local_names, names_in, unused
+from tinyfuse.loops.names import local_names, names_in
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, Op, walk
-from tinyfuse.stage.index import affine, index_text
+from tinyfuse.stage.index import index_text
 from tinyfuse.stage.ir import Sort
 
 LONG_LOOP = (
@@ -225,8 +224,7 @@ class _KernelText:
         self.locals = local_names(kernel)
         self.expressions = Expressions(self.locals, used, fused, adds_up(kernel), Places(kernel))
         self.parallel = kernel.parallel
-        self.blocks: dict[Store, str] = {}  # where elements to be streamed are put first
-        self.row_blocks: list[str] = []  # of whole rows: they stay declared to the end of a loop
+        self.taken = {*self.locals.values(), *names_in(kernel)}
         self.streams = False
 
     def function(self, others: Sequence[Kernel]) -> str:
@@ -309,8 +307,6 @@ class _KernelText:
         return row.buffer.name if position == "0" else f"{row.buffer.name} + {position}"
 
     def assignment(self, node: Store) -> str:
-        if node.streamed:
-            return f"{self.blocks[node]} = {self.value(node.value)}"
         offset = "" if node.offset is None else self.value(node.offset)
         target, value = self.expressions.element(node.buffer, node.position, offset), node.value
         if isinstance(value, Op) and value.name in _UPDATES and value.dtype != BOOL:
@@ -342,11 +338,10 @@ class _KernelText:
         if node is self.parallel:
             first, last = "begin", "end"
         self.streams = self.streams or streams(node)
-        if streams(node) and node is not self.parallel and fits_a_block(node):
-            lines = self.short_row(node)
-        elif goes_by_blocks(node):
-            taken = {*self.locals.values(), *names_in(self.kernel)}
-            lines = BlockLoop(node, self, taken).lines(first, last)
+        if goes_by_blocks(node):
+            single = node is not self.parallel and fits_a_block(node)
+            taken = self.taken if single else set(self.taken)
+            lines = BlockLoop(node, self, taken, single).lines(first, last)
         else:
             lines = self.steps(node, first, last)
         return [indent + line for line in lines]
@@ -368,23 +363,6 @@ class _KernelText:
         ):
             return [head, *body]
         return [head + " {", *body, "}"]
-
-    def short_row(self, node: For) -> list[str]:
-        """A loop whose streamed stores fit one block each."""
-        variable = node.variable
-        taken = {*self.locals.values(), *names_in(self.kernel), *self.row_blocks}
-        rows = []
-        for store in node.body:
-            if isinstance(store, Store) and store.streamed:
-                block = unused(f"{store.buffer.name}_block", taken)
-                start = f" - {variable.start}" if variable.start else ""
-                self.blocks[store] = f"{block}[{variable.name}{start}]"
-                first = store.position.substitute({variable: affine(variable.start)})
-                rows.append(StreamedRow(store.buffer, block, self.row(Row(store.buffer, first))))
-        last = variable.start + variable.extent
-        steps = self.steps(node, str(variable.start), str(last))
-        self.row_blocks += [row.block for row in rows]
-        return in_one_block(rows, steps, variable.extent, self.used, self.prelude_call)
 
     def choice(self, node: If, indent: str) -> list[str]:
         lines = [f"{indent}if ({self.value(node.test)}) {{", *self.block(node.then, indent + "  ")]
