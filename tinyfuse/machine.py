@@ -18,6 +18,7 @@ from tinyfuse.records import dataclass
 
 KIB = 1024
 MIB = 1024 * KIB
+LINE_BYTES = 64  # of a cache line
 
 CPU_INFO = "/proc/cpuinfo"
 CPU_CACHES = "/sys/devices/system/cpu/cpu0/cache"

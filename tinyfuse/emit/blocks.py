@@ -17,11 +17,10 @@ from tinyfuse.loops.divisions import needed, shared_divisions
 from tinyfuse.loops.ir import Buffer, For, Let, Row, Scope, Statement, Store
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import with_values
+from tinyfuse.loops.streaming import BLOCK
 from tinyfuse.stage.expr import Const, Expr, Load, Op
 from tinyfuse.stage.index import Affine, Axis, affine, index_text
 
-# Bytes of a block: few, so that loads and stores go on at once. `streamed_stores.h` counts on it.
-BLOCK = 1024
 _NOTHING = Const(FLOAT.type(0))  # stands for what is not to be computed
 
 

@@ -29,6 +29,7 @@ from tinyfuse.loops.ir import (
     written_by,
 )
 from tinyfuse.loops.rewrite import values_of
+from tinyfuse.machine import LINE_BYTES
 from tinyfuse.records import dataclass, field
 from tinyfuse.stage.analysis import comparisons, is_operation, operation_name
 from tinyfuse.stage.expr import Expr, IndexTest, Load, walk
@@ -37,8 +38,6 @@ from tinyfuse.stage.index import Affine, Axis
 _OUTSIDE = (Scope.ARGUMENT, Scope.SCRATCH)
 # Bytes of a buffer on the stack that the C compiler keeps in vector registers: 64 lanes of float64.
 IN_REGISTERS = 512
-
-LINE = 64  # bytes of a cache line
 # Bytes of lines touched one by one that are still in the L1 when their next elements are needed.
 REUSED = 1 << 14
 
@@ -137,13 +136,13 @@ class Counts:
         loop, buffer, position = place
         if _in_registers(buffer):
             return
-        apart = LINE if at_data else _stride(position, loop) * buffer.dtype.itemsize
+        apart = LINE_BYTES if at_data else _stride(position, loop) * buffer.dtype.itemsize
         if loop is not None and not apart:
             self.accesses += times // loop.variable.extent * buffer.dtype.itemsize
         elif at_data or (loop is not None and _leaves_lines(loop, apart)):
-            self.lines += times * LINE
+            self.lines += times * LINE_BYTES
         else:
-            self.accesses += times * min(LINE, apart)
+            self.accesses += times * min(LINE_BYTES, apart)
 
     def add_sort(self, node: SortRow, times: int) -> None:
         moved = times * node.extent
@@ -181,7 +180,7 @@ def _add(counts: dict[Key, int], key: Key, times: int) -> None:
 
 def _leaves_lines(loop: For, apart: int) -> bool:
     """Whether each step touches another line, and too many for the next run of the loop to find."""
-    return apart >= LINE and loop.variable.extent * LINE > REUSED
+    return apart >= LINE_BYTES and loop.variable.extent * LINE_BYTES > REUSED
 
 
 def _stride(position: Affine, loop: For | None) -> int:
@@ -189,7 +188,7 @@ def _stride(position: Affine, loop: For | None) -> int:
     if loop is None:
         return 1
     step = abs(position.coefficient(loop.variable))
-    return step or (LINE if position.depends_on(loop.variable) else 0)
+    return step or (LINE_BYTES if position.depends_on(loop.variable) else 0)
 
 
 def widest(node: Expr) -> np.dtype:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from tinyfuse.loops.ir import Buffer, For, Let, Scope, Store
 from tinyfuse.loops.rewrite import values_of
+from tinyfuse.machine import LINE_BYTES
 from tinyfuse.stage.expr import Load, walk
 from tinyfuse.stage.index import Affine
 
+# Bytes of a block, which is computed on the stack before it is stored: few, so that loads and
+# stores go on at once. `streamed_stores.h` counts on it.
+BLOCK = 1024
 # Bytes of a row from which on streaming it pays: the lines at its ends are stored as others are.
 LEAST_ROW = 4096
-LINE = 64
 # The same where rows are whole lines: memory is written several lines at a time.
-LEAST_LINES = 2 * LINE
+LEAST_LINES = 2 * LINE_BYTES
 
 
 def can_stream(loop: For, store: Store) -> bool:
@@ -41,4 +44,4 @@ def _is_whole_lines(row: Affine, size: int, buffer: Buffer) -> bool:
     """Whether each row begins and ends where a line does, if the buffer begins at one."""
     itemsize = buffer.dtype.itemsize
     starts = [row.constant, *[coefficient for _, coefficient in row.terms]]
-    return size % LINE == 0 and all(start * itemsize % LINE == 0 for start in starts)
+    return size % LINE_BYTES == 0 and all(start * itemsize % LINE_BYTES == 0 for start in starts)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 
 from tinyfuse.loops.ir import LoopKind
-from tinyfuse.machine import Machine
+from tinyfuse.machine import LINE_BYTES, Machine
 from tinyfuse.schedule.places import Loop, Place, Site, StagePlan
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.stage.analysis import comparisons, point_cost
@@ -15,8 +15,7 @@ from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
 
-LINE = 16  # elements of a cache line, for float32
-LINE_BYTES = 64
+LINE = LINE_BYTES // 4  # elements of a cache line, for float32
 # Rows that are added to the same elements in one trip, so that these are loaded and stored less.
 ROWS = 4
 # Elements that rows are added to at a time: with the rows they stay in the innermost cache.

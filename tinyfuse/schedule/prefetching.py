@@ -11,7 +11,8 @@ import math
 from collections.abc import Collection
 
 from tinyfuse.loops.ir import LoopKind
-from tinyfuse.machine import Machine
+from tinyfuse.loops.streaming import BLOCK
+from tinyfuse.machine import LINE_BYTES, Machine
 from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.places import Loop, Site
 from tinyfuse.schedule.schedule import Schedule
@@ -20,12 +21,9 @@ from tinyfuse.stage.ir import Stage
 
 # Bytes of a row from which on it is worth asking for.
 LEAST_ROW = 1 << 10
-# Elements in whose time the lines of as many are asked for.
+# Elements in whose time the lines of as many are asked for; of a result, those of a block, as they
+# are computed before they are stored where it is streamed.
 STEP = 64
-# Bytes of a result in whose time those of a row that it is made of are asked for: as many as are
-# computed before they are stored, where they are streamed.
-BLOCK = 1 << 10
-LINE = 64
 # What computing an element takes, in additions, so that memory would be idle meanwhile: a logarithm
 # or an exponential, at least.
 LEAST_COST = 12
@@ -94,7 +92,7 @@ def _prefetched(schedule: Schedule, root: Stage, source: Stage, readers: list[St
 
 def _is_whole_lines(root: Stage) -> bool:
     """Whether rows of a result end where lines of memory do, so that blocks of it do too."""
-    return bool(root.axes) and root.axes[-1].extent * root.dtype.itemsize % LINE == 0
+    return bool(root.axes) and root.axes[-1].extent * root.dtype.itemsize % LINE_BYTES == 0
 
 
 def _rows(schedule: Schedule, root: Stage, source: Stage) -> Loop | None:

@@ -10,10 +10,10 @@ from collections.abc import Collection, Sequence
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.loops.transposes import lanes_for
-from tinyfuse.machine import Machine
+from tinyfuse.machine import LINE_BYTES, Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.loop_order import LINE_BYTES, SQUARE, loads_through, place_of, with_inlined
+from tinyfuse.schedule.loop_order import SQUARE, loads_through, place_of, with_inlined
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.copies import changes, is_along
