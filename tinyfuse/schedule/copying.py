@@ -143,7 +143,7 @@ def with_padding(places: Places, stage: Stage, loop: Loop) -> tuple[Stages, Plan
     the end.
     """
     stages, plans, axis = places.stages, dict(places.plans), loop.axis
-    extent = -(-axis.extent // loop.step) * loop.step
+    extent = loop.steps * loop.step
     for each, along in _padded_with(places, stage, axis) if extent > axis.extent else ():
         change = Pad(current(each, stages), along, extent)
         if each is not stage and not has_room(change):

@@ -37,6 +37,11 @@ class Loop:
     def __hash__(self) -> int:
         return hash((self.axis, self.step))  # seldom is there a second one
 
+    @property
+    def steps(self) -> int:
+        """How many there are to the end of its axis."""
+        return -(-self.axis.extent // self.step)
+
     def same(self, other: Loop) -> bool:
         """Whether it is the same loop, of whatever kind."""
         return self.axis is other.axis and self.step == other.step

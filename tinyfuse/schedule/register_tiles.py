@@ -138,7 +138,7 @@ def _outer(tile: Tile, machine: Machine) -> list[Loop]:
         inner = [] if any(map(rows.same, tile.around)) else [_shifted(rows)]
         return [*tile.around, *loops, *inner]
     wanted = STEPS_PER_CORE * machine.cores
-    few = machine.cores > 1 and not (loops or tile.around) and _steps(columns) < wanted
+    few = machine.cores > 1 and not (loops or tile.around) and columns.steps < wanted
     loops += [rows, columns] if few else [columns, rows]
     loops = [loop for loop in loops if not any(map(loop.same, tile.around))]
     shares = machine.cores > 1 and visits(tile.reduction) >= PARALLEL_ELEMENTS
@@ -151,10 +151,6 @@ def _outer(tile: Tile, machine: Machine) -> list[Loop]:
 
 def _axes(loops: Sequence[Loop]) -> list[Axis]:
     return [loop.axis for loop in loops]
-
-
-def _steps(loop: Loop) -> int:
-    return -(-loop.axis.extent // loop.step)
 
 
 def _shifted(loop: Loop) -> Loop:
@@ -205,7 +201,7 @@ def _where_needed(schedule: Schedule, tile: Tile, panels: Panels) -> Loop | None
     aligned = site.aligned if site else ()
     again = [loop for loop in outside if (axis, loop.axis) not in aligned]
     again += [loop for loop in tile.around if loop.axis is not axis]
-    if math.prod(map(_steps, again)) > MOST_COPIES:
+    if math.prod(loop.steps for loop in again) > MOST_COPIES:
         return None
     for loop in schedule[root].loops:
         if loop.axis is axis:

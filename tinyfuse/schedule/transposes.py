@@ -180,20 +180,16 @@ def _tiled(schedule: Schedule, tile: Tile, machine: Machine) -> Schedule:
     rows, columns = Loop(tile.rows, tile.size), Loop(tile.columns, tile.size)
     wanted = TILES_PER_CORE * machine.cores
     is_shared = any(loop.kind is LoopKind.PARALLEL for loop in plan.loops)
-    by_columns = is_shared and _steps(rows) < wanted <= _steps(columns)
+    by_columns = is_shared and rows.steps < wanted <= columns.steps
     others = [Loop(axis) for axis in tile.stage.axes if axis not in (tile.rows, tile.columns)]
     outer = [*others, *([columns, rows] if by_columns else [rows, columns])]
     if is_shared:
-        shared = next((loop for loop in outer if _steps(loop) > 1), outer[0])
+        shared = next((loop for loop in outer if loop.steps > 1), outer[0])
         outer.remove(shared)
         outer.insert(0, replace(shared, kind=LoopKind.PARALLEL))
     loops = (*outer, Loop(tile.rows), Loop(tile.columns, 1, LoopKind.VECTOR))
     plans = {**schedule.places.plans, tile.stage: replace(plan, loops=loops)}
     return Schedule(schedule.stages, plans, "tile")
-
-
-def _steps(loop: Loop) -> int:
-    return -(-loop.axis.extent // loop.step)
 
 
 def _with_copy(schedule: Schedule, tile: Tile, across: Across) -> tuple[Schedule, Stage]:
