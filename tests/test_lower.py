@@ -10,17 +10,20 @@ import pytest
 
 from tests.graphs import GraphBuilder, PlainNumerics
 from tinyfuse.emit.c import emit_c
-from tinyfuse.errors import ScheduleError
+from tinyfuse.errors import ScheduleError, VerificationError
 from tinyfuse.graph.ir import Graph, Literal
 from tinyfuse.loops.interpreter import interpret_loops
-from tinyfuse.loops.ir import Loops
+from tinyfuse.loops.ir import For, Loops, Store
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
+from tinyfuse.records import replace
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.build import build_stages
+from tinyfuse.stage.expr import Const, Expr, IndexTest, Load, Op
+from tinyfuse.stage.index import affine
 from tinyfuse.stage.interpreter import interpret_stages
 from tinyfuse.stage.ir import Stages
 
@@ -322,3 +325,26 @@ def test_a_producer_that_only_elements_behind_a_test_read_is_not_computed() -> N
         "    out[0] = out_acc[0]",
     ]
     assert_same_bits(loops, stages)
+
+
+def test_the_verifier_knows_what_runs_only_where_it_is_chosen() -> None:
+    build = GraphBuilder("f")
+    x = build.input("x", 40)
+    loops = lowered(build_stages(build.graph(build.op("add", x, x))))
+    (kernel,) = loops.kernels
+    (loop,) = kernel.body
+    assert isinstance(loop, For)
+    (store,) = loop.body
+    assert isinstance(store, Store)
+    ahead = Load(kernel.parameters[0], (loop.variable + 1,))
+    zero = Const(np.float32(0))
+    chosen = Op("select", (IndexTest(affine(loop.variable), None, 39), ahead, zero), ahead.dtype)
+
+    def storing(value: Expr) -> Loops:
+        body = (replace(loop, body=(replace(store, value=value),)),)
+        return replace(loops, kernels=(replace(kernel, body=body),))
+
+    verify_loops(storing(chosen))
+    for value in (ahead, Op("add", (ahead, chosen), ahead.dtype)):
+        with pytest.raises(VerificationError, match="runs from 1 to 40, of 40 elements"):
+            verify_loops(storing(value))

@@ -13,7 +13,18 @@ from tinyfuse.emit.places import Places
 from tinyfuse.emit.scalar import op_text
 from tinyfuse.emit.zeros import Zeros
 from tinyfuse.loops.ir import Buffer, Local, Scope
-from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op, walk
+from tinyfuse.stage.expr import (
+    Cast,
+    Const,
+    Expr,
+    Index,
+    IndexTest,
+    Load,
+    Op,
+    is_guard,
+    is_select,
+    walk,
+)
 from tinyfuse.stage.index import Affine, Axis, index_text
 
 
@@ -115,19 +126,20 @@ class Expressions:
 
 def _chooses_by_data(node: Op) -> bool:
     """Whether data decides between two values that are there in any case."""
-    if node.name != "select" or any(isinstance(part, IndexTest) for part in walk(node.operands[0])):
-        return False
-    return all(isinstance(branch, (Const, Local, Load)) for branch in node.operands[1:])
+    return _is_decided_by_data(node) and all(
+        isinstance(branch, (Const, Local, Load)) for branch in node.operands[1:]
+    )
 
 
 def _loads_by_data(node: Op) -> bool:
     """Whether data decides if a value is loaded that lies there in any case."""
-    if node.name != "select":
-        return False
-    condition, *branches = node.operands
-    if any(isinstance(part, IndexTest) for part in walk(condition)):
-        return False
-    return any(isinstance(part, Load) for branch in branches for part in walk(branch))
+    return _is_decided_by_data(node) and any(
+        isinstance(part, Load) for branch in node.operands[1:] for part in walk(branch)
+    )
+
+
+def _is_decided_by_data(node: Op) -> bool:
+    return is_select(node) and not is_guard(node)
 
 
 def _negated(node: Op) -> Expr | None:

@@ -14,7 +14,7 @@ from enum import IntEnum
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.loops.ir import Buffer, Kernel, Let, Local, Statement, Store, walk_statements
 from tinyfuse.loops.rewrite import values_of
-from tinyfuse.stage.expr import Cast, Const, Expr, Load, Op, walk
+from tinyfuse.stage.expr import Cast, Const, Expr, Load, Op, is_select, walk
 
 _COMPARING = ("sign", "heaviside")  # operations that compare, but do not give a bool
 # Operations through which C compilers follow an address, and those that may fold to nothing.
@@ -73,7 +73,7 @@ class Places:
             return self._shares.get(target, _Share.NONE)
         if node.dtype == BOOL or (isinstance(node, Op) and node.name in _COMPARING):
             return _Share.WHOLE
-        select = isinstance(node, Op) and node.name == "select"
+        select = is_select(node)
         if select and _is_zero_or_one(*node.parts[1:]):
             return _Share.WHOLE
         parts = node.parts[1:] if select else node.parts

@@ -10,7 +10,7 @@ from tinyfuse.dtypes import FLOAT32
 from tinyfuse.loops.invariants import Varying, varying_in
 from tinyfuse.loops.ir import For, Let, Statement, Store
 from tinyfuse.loops.rewrite import values_of
-from tinyfuse.stage.expr import Const, Expr, Load, Op, walk
+from tinyfuse.stage.expr import Const, Expr, Load, Op, always_run, walk
 
 # Elements of a row from which on it pays: some are looked at and added up for each block.
 LEAST_ROW = 256
@@ -29,7 +29,7 @@ def shared_divisions(loop: For) -> list[Op]:
     named: set[Expr] = set()  # within the loop
     for statement in loop.body:
         for value in values_of(statement):
-            always = _always(value)
+            always = always_run(value)
             for node in walk(value):
                 varying.look_at(node)
                 if node in depending or not depending.isdisjoint(node.parts):
@@ -64,19 +64,6 @@ def _is_row(body: Sequence[Statement]) -> bool:
         for value in values_of(statement)
         for node in walk(value)
     )
-
-
-def _always(root: Expr) -> set[Expr]:
-    """The nodes that are evaluated whatever a select chooses."""
-    found: set[Expr] = set()
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if node not in found:
-            found.add(node)
-            chooses = isinstance(node, Op) and node.name == "select"
-            pending += node.parts[:1] if chooses else node.parts
-    return found
 
 
 def _is_shared(node: Op, varying: Varying, named: set[Expr]) -> bool:

@@ -37,7 +37,7 @@ from tinyfuse.loops.sorting import work_type
 from tinyfuse.loops.streaming import can_stream
 from tinyfuse.loops.transposes import LANES
 from tinyfuse.stage.bounds import Facts
-from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, Op, walk
+from tinyfuse.stage.expr import Expr, Index, IndexTest, Load, always_run, walk
 from tinyfuse.stage.index import Affine
 from tinyfuse.stage.ir import Sort
 
@@ -229,15 +229,14 @@ class _Scope:
                 self.address(rows.buffer, position, variables, guarded=False)
 
     def value(self, root: Expr, variables: frozenset[str]) -> None:
-        guarded = _guarded_nodes(root)
+        always = always_run(root)
         for node in walk(root):
             if isinstance(node, Local):
                 self.check(node in self.locals, f"{node.name} is read before it is named")
             elif isinstance(node, Load):
                 self.check(len(node.indices) == 1, f"{node.source.name} is read at several indices")
-                self.address(
-                    node.source, node.indices[0], variables, id(node) in guarded or bool(node.data)
-                )
+                guarded = bool(node.data) or node not in always
+                self.address(node.source, node.indices[0], variables, guarded)
             elif isinstance(node, (Index, IndexTest)):
                 self.index(node.index, variables)
 
@@ -261,22 +260,6 @@ class _Scope:
 
     def check(self, holds: bool, message: str) -> None:
         _check(holds, f"kernel {self.kernel.name}: {message}")
-
-
-def _guarded_nodes(root: Expr) -> set[int]:
-    """The nodes that only run where a select's condition allows."""
-    guarded: set[int] = set()
-    pending = [node for select in walk(root) if _is_select(select) for node in select.parts[1:]]
-    while pending:
-        node = pending.pop()
-        if id(node) not in guarded:
-            guarded.add(id(node))
-            pending.extend(node.parts)
-    return guarded
-
-
-def _is_select(node: Expr) -> bool:
-    return isinstance(node, Op) and node.name == "select"
 
 
 def _check(holds: bool, message: str) -> None:

@@ -15,13 +15,14 @@ from tinyfuse.stage.expr import (
     Const,
     Expr,
     Index,
-    IndexTest,
     Load,
     Op,
     Values,
+    always_run,
     decide,
     depends_on,
     fold,
+    is_guard,
     rewrite,
     select,
     substitute_leaf,
@@ -221,23 +222,4 @@ def depth(root: Expr) -> int:
 
 def unguarded_loads(root: Expr) -> list[Load]:
     """The loads that run whatever the index tests in the expression say."""
-    found, seen = [], set()
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, Load):
-            found.append(node)
-        pending.extend(node.parts[:1] if is_guard(node) else node.parts)
-    return found
-
-
-def is_guard(node: Expr) -> bool:
-    """Whether a select keeps its branches from running at the wrong indices."""
-    return (
-        isinstance(node, Op)
-        and node.name == "select"
-        and any(isinstance(part, IndexTest) for part in walk(node.operands[0]))
-    )
+    return [node for node in always_run(root, is_guard) if isinstance(node, Load)]

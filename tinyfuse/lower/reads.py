@@ -15,6 +15,7 @@ from tinyfuse.stage.expr import (
     Op,
     Values,
     axes_of,
+    is_select,
     substitute,
     substitute_places,
     walk,
@@ -107,10 +108,6 @@ def complement(test: IndexTest) -> IndexTest | None:
     if test.low is None:
         return IndexTest(test.index, test.high, None)
     return IndexTest(test.index, None, test.low) if test.high is None else None
-
-
-def is_select(node: Expr) -> bool:
-    return isinstance(node, Op) and node.name == "select"
 
 
 def _condition(root: Expr) -> dict[Condition, None]:

@@ -316,3 +316,24 @@ def loads(root: Expr) -> list[Load]:
 def select(condition: Expr, chosen: Expr, other: Expr) -> Expr:
     """`chosen` where the condition holds, else `other`; only the chosen one is evaluated."""
     return decide(Op("select", (condition, chosen, other), chosen.dtype))
+
+
+def is_select(node: Expr) -> bool:
+    return isinstance(node, Op) and node.name == "select"
+
+
+def is_guard(node: Expr) -> bool:
+    """Whether a select keeps its branches from running at the wrong indices."""
+    return is_select(node) and any(isinstance(part, IndexTest) for part in walk(node.parts[0]))
+
+
+def always_run(root: Expr, chooses: Callable[[Expr], bool] = is_select) -> dict[Expr, None]:
+    """The nodes that run whatever is chosen by the selects that `chooses` tells from others."""
+    found: dict[Expr, None] = {}
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node not in found:
+            found[node] = None
+            pending += node.parts[:1] if chooses(node) else node.parts
+    return found
