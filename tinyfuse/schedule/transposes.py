@@ -16,6 +16,7 @@ from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import SQUARE, loads_through, place_of, with_inlined
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.stage.analysis import only_axis
 from tinyfuse.stage.copies import changes, is_along
 from tinyfuse.stage.expr import IndexTest, Load, walk
 from tinyfuse.stage.index import Affine, Axis
@@ -156,19 +157,14 @@ def _rows(load: Load, stage: Stage) -> Axis | None:
 
     Where data decides the place, also of what is inlined, it is along an axis of no stage.
     """
-    axes = [axis for index in load.indices for axis in index.axes()]
-    if load.data or len(set(axes)) < len(axes) or not all(map(_is_along_one_axis, load.indices)):
+    moving = [index - index.constant for index in load.indices if not index.is_constant]
+    axes = [axis for axis in map(only_axis, moving) if axis and axis in stage.axes]
+    if load.data or len(axes) < len(moving) or len(set(axes)) < len(axes):
         return None
     place = place_of(load)
-    if any(axis not in stage.axes for axis in axes) or place.coefficient(stage.axes[-1]) <= 1:
+    if place.coefficient(stage.axes[-1]) <= 1:
         return None
     return next((axis for axis in axes if place.coefficient(axis) == 1), None)
-
-
-def _is_along_one_axis(index: Affine) -> bool:
-    return not index.terms or (
-        len(index.terms) == 1 and isinstance(index.terms[0][0], Axis) and index.terms[0][1] == 1
-    )
 
 
 # --- how ------------------------------------------------------------------------------------------
