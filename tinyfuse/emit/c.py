@@ -9,9 +9,9 @@ from tinyfuse.emit import vectors
 from tinyfuse.emit.blocks import BlockLoop, fits_a_block, goes_by_blocks, streams
 from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
+from tinyfuse.emit.decided_places import DecidedPlaces
 from tinyfuse.emit.entry import EntryCalls
 from tinyfuse.emit.expression import Expressions, InLoop
-from tinyfuse.emit.places import Places
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.emit.vectors import VectorLoop
 from tinyfuse.loops.ir import (
@@ -222,7 +222,8 @@ class _KernelText:
     def __init__(self, kernel: Kernel, used: dict[str, None], fused: bool, several: bool):
         self.kernel, self.used, self.several = kernel, used, several
         self.locals = local_names(kernel)
-        self.expressions = Expressions(self.locals, used, fused, adds_up(kernel), Places(kernel))
+        places = DecidedPlaces(kernel)
+        self.expressions = Expressions(self.locals, used, fused, adds_up(kernel), places)
         self.parallel = kernel.parallel
         self.taken = {*self.locals.values(), *names_in(kernel)}
         self.streams = False

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyfuse.emit.casts import cast_text
 from tinyfuse.emit.ctext import CText, Precedence, call, const_text, enclosed
-from tinyfuse.emit.places import Places
+from tinyfuse.emit.decided_places import DecidedPlaces
 from tinyfuse.emit.scalar import op_text
 from tinyfuse.emit.zeros import Zeros
 from tinyfuse.loops.ir import Buffer, Local, Scope
@@ -55,7 +55,7 @@ class Expressions:
         used: dict[str, None],
         fused: bool,
         chained: bool,
-        places: Places | None = None,
+        places: DecidedPlaces | None = None,
     ):
         self.local_names, self.used, self.places = local_names, used, places
         self.exact_negatives = "if" if fused else "i"

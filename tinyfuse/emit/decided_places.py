@@ -29,7 +29,7 @@ class _Share(IntEnum):
     WHOLE = 2
 
 
-class Places:
+class DecidedPlaces:
     """What of a kernel conditions decide.
 
     hidden: names of places that they decide, to be said by `tf_place` once where they are given.
