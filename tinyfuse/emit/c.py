@@ -330,7 +330,7 @@ class _KernelText:
     def loop(self, node: For, indent: str) -> list[str]:
         tile = vectors.tile_of(node)
         if tile:
-            taken = {*self.locals.values(), *names_in(self.kernel)}
+            taken = set(self.taken)
             loop = VectorLoop(node, tile, self.expressions, self.locals, taken, self.used)
             lines = loop.lines()
             return [indent + line for line in lines]
