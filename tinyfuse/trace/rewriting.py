@@ -82,26 +82,32 @@ def _compiled(code: CodeType, branches: bool) -> CodeType:
     tree = _tree(code, branches)
     if tree is None:
         return code
-    made = _function_code(_around(tree, code.co_freevars), code)
+    made = _function_code(_around(tree, code), code)
     same = made is not None and made.co_freevars == code.co_freevars
     return made.replace(co_qualname=code.co_qualname) if made and same else code
 
 
-def _around(function: ast.FunctionDef, free: tuple[str, ...]) -> ast.Module:
-    """A module with the function, inside another one that has the variables of its closure."""
-    module = ast.Module([function], [])
-    if free:
-        outer = ast.FunctionDef(
-            "around",
-            ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, []),
-            [function],
-            [],
-        )
-        if "type_params" in ast.FunctionDef._fields:
-            setattr(outer, "type_params", [])  # noqa: B010
-        ast.copy_location(outer, function)
-        module = ast.Module([outer], [])
-    return ast.fix_missing_locations(module)
+def _around(function: ast.FunctionDef, code: CodeType) -> ast.Module:
+    """A module with the function, inside of its class, which has a part in names like `__x`, and of
+    another function that has the variables of its closure."""
+    body: list[ast.stmt] = [function]
+    owner = _class_around(code.co_qualname)
+    if owner:
+        body = ast.parse(f"class {owner}:\n    pass").body
+        assert isinstance(body[0], ast.ClassDef)
+        body[0].body = [function]
+    if code.co_freevars:
+        outer = ast.parse(f"def around({', '.join(code.co_freevars)}):\n    pass").body
+        assert isinstance(outer[0], ast.FunctionDef)
+        outer[0].body, body = body, outer
+    return ast.Module(body, [])
+
+
+def _class_around(name: str) -> str | None:
+    """The innermost class in a qualified name, as V in `f.<locals>.V.run`."""
+    parts = name.split(".")
+    pairs = zip(reversed(parts[:-1]), reversed(parts[1:]), strict=True)
+    return next((a for a, b in pairs if "<locals>" not in (a, b)), None)
 
 
 def _function_code(module: ast.Module, like: CodeType) -> CodeType | None:
@@ -111,7 +117,7 @@ def _function_code(module: ast.Module, like: CodeType) -> CodeType | None:
         return None
     waiting = [compiled]
     for code in waiting:
-        if code.co_name == like.co_name and code is not compiled:
+        if (code.co_name, code.co_argcount) == (like.co_name, like.co_argcount):
             return code
         waiting += [each for each in code.co_consts if isinstance(each, CodeType)]
     return None
@@ -377,6 +383,8 @@ def _bound(
         for kinds, reason in _STAYING:
             if isinstance(node, kinds):
                 return reason
+        if isinstance(node, _COMPREHENSIONS) and _has_walrus(node):
+            return "a comprehension in it binds variables"
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names[node.id] = None
     if _breaks(loop.body):
@@ -392,7 +400,12 @@ _STAYING: list[tuple[tuple[type, ...], str]] = [
     ((ast.Try,), "its turns handle exceptions"),
     ((ast.Delete, ast.Import, ast.ImportFrom), "its turns delete or import"),
     ((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef), "its turns define functions"),
+    ((ast.Match,), "its turns match patterns"),
 ]
+
+
+def _has_walrus(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
 
 
 def _is_plain(target: ast.expr) -> bool:

@@ -63,7 +63,7 @@ def trace(
             if isinstance(error, errors.BoolConversionError) and not branches:
                 branches = True
                 continue
-            places = rolling.failed or (rolling.rolled if _needs_value(error) else [])
+            places = rolling.failed[:1] or (rolling.rolled if _needs_value(error) else [])
             if not places:
                 raise
             reason = str(error).partition("\n")[0] or type(error).__name__
@@ -118,6 +118,8 @@ def _trace(
     try:
         with paused():
             returned = _returned(scope.see_root(function), args, kwargs)
+        if rolling.failed:
+            raise Unroll(rolling.failed[0], "an exception that the function handles leaves it")
         results, out_tree = tree.flatten(returned)
         effects = Effects([*arguments, *scope.captured()])
         numbers = [leaf for leaf in leaves if is_traced(leaf) and isinstance(leaf, _NUMBERS)]
