@@ -204,6 +204,19 @@ def with_a_list(x: Any) -> Any:
     return np.stack(found)
 
 
+class Kept:
+    """What a loop leaves elsewhere."""
+
+    last: Any = None
+
+
+def with_a_class(x: Any) -> Any:
+    for i in range(20):
+        Kept.last = x * i
+        x = x + 1
+    return Kept.last
+
+
 def with_a_counter_in_a_list(x: Any) -> Any:
     count = [0]
     for _ in range(20):
@@ -265,7 +278,8 @@ def with_slices(x: Any) -> Any:
 
 
 WRITTEN_OUT = [
-    (with_a_list, "what a turn computes is kept outside of it"),
+    (with_a_list, "its turns change a list, an object or an iterator of Python's"),
+    (with_a_class, "what a turn computes is kept outside of it"),
     (with_a_counter_in_a_list, "its turns differ: something that Python keeps changes from turn"),
     (with_a_python_list, "a Python integer (an index of a list, a slice, a shape, range()) needs"),
     (that_break, ""),

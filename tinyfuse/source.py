@@ -74,14 +74,19 @@ os.register_at_fork(after_in_child=_renew_lock)  # another thread may have held 
 
 def here() -> Source:
     """The place in the innermost frame that belongs neither to tinyfuse nor to numpy."""
+    frame = users_frame()
+    if frame is None:
+        return UNKNOWN
+    function, at = _function_of(frame.f_code), frame.f_lasti
+    return function.sources.get(at) or _find(function, at)
+
+
+def users_frame() -> FrameType | None:
+    """The innermost frame that belongs neither to tinyfuse nor to numpy."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        function = _functions.get(id(frame.f_code)) or _remember(frame.f_code)
-        if not function.internal:
-            at = frame.f_lasti
-            return function.sources.get(at) or _find(function, at)
+    while frame is not None and _function_of(frame.f_code).internal:
         frame = frame.f_back
-    return UNKNOWN
+    return frame
 
 
 def location(source: Source) -> str:
@@ -89,11 +94,13 @@ def location(source: Source) -> str:
     return f"{os.path.basename(source.file)}:{source.line}, in {source.function}"
 
 
-def _remember(code: CodeType) -> _Function:
-    if len(_functions) >= _LIMIT:
-        _functions.clear()
-    function = _functions[id(code)] = _Function(code)
-    return function
+def _function_of(code: CodeType) -> _Function:
+    known = _functions.get(id(code))
+    if known is None:
+        if len(_functions) >= _LIMIT:
+            _functions.clear()
+        known = _functions[id(code)] = _Function(code)
+    return known
 
 
 Extent = tuple[

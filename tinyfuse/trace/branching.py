@@ -21,9 +21,10 @@ from tinyfuse.trace.carried import Carry, Kind
 from tinyfuse.trace.cells import note
 from tinyfuse.trace.control_flow import close_choice, is_unknown, truth
 from tinyfuse.trace.operation import explained
+from tinyfuse.trace.python_state import PythonState
 from tinyfuse.trace.recording import Recorder, Recording
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.turns import MISSING, read_names, roots_of
+from tinyfuse.trace.turns import MISSING, cells_of, read_names, roots_of
 
 
 class If:
@@ -56,6 +57,7 @@ class If:
             return
         source = here()
         before = read_names(self._getters)
+        python = PythonState(cells_of(self._getters))
         sides = []
         for side in (False, True):
             recorder = Recorder(builder)
@@ -66,6 +68,7 @@ class If:
                 recorder.end([])
                 raise
             sides.append(_Side(recorder, read_names(self._getters)))
+        _require_unchanged(python, self._test)
         self.after = _Merged(builder, sides[0], sides[1], source).values(
             self._test, self._names, self._used
         )
@@ -77,6 +80,7 @@ def choose(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
     if builder is None or not is_unknown(test):
         return yes() if test else no()
     source = here()
+    python = PythonState([])
     sides = []
     for branch in (no, yes):
         recorder = Recorder(builder)
@@ -86,8 +90,15 @@ def choose(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
             recorder.end([])
             raise
         sides.append(_Side(recorder, [value]))
+    _require_unchanged(python, test)
     merged = _Merged(builder, sides[0], sides[1], source)
     return merged.values(test, ("its value",), (True,))[0]
+
+
+def _require_unchanged(python: PythonState, test: Any) -> None:
+    """Raises BoolConversionError where parts change something of Python's: only one should."""
+    if python.has_changed():
+        bool(test)
 
 
 class _Side:

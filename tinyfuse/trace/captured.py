@@ -216,12 +216,12 @@ def is_constant(value: Any) -> bool:
     """Whether a value cannot change, so that equal ones mean the same."""
     if type(value) is tuple:
         return all(map(is_constant, value))
-    return type(value) in _CONSTANTS or isinstance(value, (np.generic, np.dtype))
+    return type(value) in _CONSTANTS or issubclass(type(value), (np.generic, np.dtype))
 
 
 def equal(one: Any, other: Any) -> bool:
     """Whether two constants mean the same: 1, 1.0 and True are three, -0.0 and 0.0 two."""
-    if type(one) is not type(other):
+    if type(one) is not type(other) or not is_constant(one):
         return False
     if type(one) is tuple:
         return len(one) == len(other) and all(map(equal, one, other))
@@ -229,7 +229,7 @@ def equal(one: Any, other: Any) -> bool:
         return one.dtype == other.dtype and one.tobytes() == other.tobytes()
     if isinstance(one, (float, complex)):
         return repr(one) == repr(other)
-    return is_constant(one) and bool(one == other)
+    return bool(one == other)
 
 
 def _short(value: Any) -> str:

@@ -22,10 +22,12 @@ from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.trace.builder import GraphBuilder
+from tinyfuse.trace.captured import equal
 from tinyfuse.trace.carried import Carry, Kind
 from tinyfuse.trace.cells import note, write
 from tinyfuse.trace.constants import filled_atom
 from tinyfuse.trace.control_flow import ClosedLoop, truth
+from tinyfuse.trace.python_state import PythonState
 from tinyfuse.trace.recording import Part, Recorder, Recording
 from tinyfuse.trace.same_recordings import same_recordings
 from tinyfuse.trace.specs import LoopPlace, Unroll
@@ -34,6 +36,7 @@ from tinyfuse.trace.turns import (
     MISSING,
     Slot,
     Turn,
+    cells_of,
     converted,
     fitted,
     is_written,
@@ -71,6 +74,7 @@ class Rolled:
     def turns(self) -> Iterator[Any]:
         rolling = self.builder.rolling
         self.before = self.loop.values()
+        python = None if rolling.rehearsing else PythonState(cells_of(self.loop._getters))
         rolling.rehearsing += 1
         try:
             first = yield from self._turn(self.before, {})
@@ -82,8 +86,10 @@ class Rolled:
             turn = yield from self._settled(names)
         finally:
             rolling.rehearsing -= 1
-        if not rolling.rehearsing:
+        if python is not None:
             yield from self._confirm(turn, names)
+            if python.has_changed():
+                self._fail("its turns change a list, an object or an iterator of Python's")
         rolling.rolled.append(self.place)
         self.fixed = {
             at: turn.after[at]
@@ -96,8 +102,7 @@ class Rolled:
 
     def _changes(self, turn: Turn, at: int) -> bool:
         old, new = self.before[at], turn.after[at]
-        same = old is new or (type(old) is type(new) and type(old) in _PLAIN and old == new)
-        return not same
+        return old is not new and not equal(old, new)
 
     def _fail(self, reason: str) -> NoReturn:
         raise Unroll(self.place, reason)
@@ -419,7 +424,6 @@ class RolledWhile(Rolled):
         return closed.close(self.part, recording, [self.head, *params], [self._first, *given])[1:]
 
 
-_PLAIN = (bool, int, float, str, bytes, type(None))
 MOST_TURNS = 12  # that are recorded to find out what is carried
 
 

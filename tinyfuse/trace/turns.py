@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import CellType
 from typing import Any
 
 from tinyfuse.graph.ir import Atom, Var
@@ -28,6 +29,11 @@ MISSING = _Missing()
 def read_names(getters: Sequence[Callable[[], Any]]) -> list[Any]:
     """What names mean now; MISSING where they mean nothing."""
     return [_value(getter) for getter in getters]
+
+
+def cells_of(getters: Sequence[Callable[[], Any]]) -> list[CellType]:
+    """The variables that names are, where these are of a function."""
+    return [cell for getter in getters for cell in getter.__closure__ or ()]
 
 
 def _value(getter: Callable[[], Any]) -> Any:
