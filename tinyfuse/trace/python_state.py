@@ -97,7 +97,7 @@ def _of_iterator(iterator: Any) -> Sequence[Any]:
 _INSIDE: list[tuple[Any, Callable[[Any], Sequence[Any]]]] = [
     (dict, lambda value: [*value.keys(), *value.values()]),
     ((list, tuple, set, deque), list),
-    (np.ndarray, lambda value: [value.tobytes()]),
+    (np.ndarray, lambda value: [hash(value.tobytes())]),
     (type, _of_class),
     (MethodType, lambda value: [value.__self__, value.__func__]),
     (partial, lambda value: [value.func, *value.args, *value.keywords.values()]),
