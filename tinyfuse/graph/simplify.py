@@ -11,6 +11,7 @@ from typing import Any
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.control import CONTROL
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
+from tinyfuse.graph.simplify_choices import selections
 from tinyfuse.graph.simplify_control import pruned, simplified
 from tinyfuse.graph.simplify_rules import RULES
 from tinyfuse.records import dataclass, field, replace
@@ -31,6 +32,7 @@ def simplify(graph: Graph) -> Graph:
     - Contractions take transposed operands as they were before.
     - The exponential of an array less its largest elements is one of what is not above 0.
     - Equal equations of equal operands are one; `Literal`s are equal by dtype and bytes.
+    - Choices between a few operations on scalars are selections.
     - Equations that no output needs are gone; of loops and choices see `simplify_control`.
 
     Inputs stay, used or not. A value that several variables of the user hold has the name of the
@@ -71,7 +73,8 @@ def _visit(state: _State, eqn: Eqn) -> None:
     if eqn.primitive in CONTROL:
         changed, replaced = simplified(eqn, simplify)
         state.replaced.update(replaced)
-        state.eqns += [changed] if changed else []
+        if changed is not None:
+            _visit_control(state, changed)
         return
     rule = RULES.get(eqn.primitive)
     result = rule(state.producer, eqn) if rule else eqn
@@ -84,6 +87,18 @@ def _visit(state: _State, eqn: Eqn) -> None:
             return
         result = found
     _replace(state, eqn, result)
+
+
+def _visit_control(state: _State, eqn: Eqn) -> None:
+    selected = selections(eqn, state.producer)
+    if selected is None:
+        state.eqns.append(eqn)
+        return
+    eqns, outputs = selected
+    for each in eqns:
+        _visit(state, each)
+    pairs = zip(eqn.outputs, outputs, strict=True)
+    state.replaced.update({output: state.resolve(atom) for output, atom in pairs})
 
 
 def _replace(state: _State, eqn: Eqn, atom: Atom) -> None:

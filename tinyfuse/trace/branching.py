@@ -183,9 +183,17 @@ class _Merged:
 
 
 def _common(one: Kind, other: Kind) -> Kind | None:
-    """A kind for what is of one or the other; a number of Python's counts as numpy's like it."""
-    if one.is_weak != other.is_weak and one.dtype == other.dtype and one.shape == other.shape:
-        return other if one.is_weak else one
+    """A kind for what is of one or the other.
+
+    A number of Python's counts as one of numpy's, of its dtype or a float; an int as a float.
+    """
+    if one.is_weak != other.is_weak and not (one.shape or other.shape):
+        weak, strong = (one, other) if one.is_weak else (other, one)
+        assert strong.dtype is not None
+        fits = strong.dtype == weak.dtype or strong.dtype.kind == "f"
+        return strong if fits else None
+    if one.is_weak and other.is_weak:
+        return one.joined(other)
     if one.is_truth and other.is_truth and one != other:
         return Kind("scalar", (), BOOL)
     return one.joined(other) if one.word == other.word else None

@@ -22,13 +22,13 @@ import ast
 import dis
 from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
-from typing import Any
 
 from tinyfuse.source import parsed_function
 from tinyfuse.trace.parts import bound_by_parts, is_pure, written_in_parts
+from tinyfuse.trace.rewriting_expressions import rewrite_expressions
 
 LOOP, WHILE = "__tinyfuse_loop__", "__tinyfuse_while__"
-IF, CHOOSE = "__tinyfuse_if__", "__tinyfuse_choose__"
+IF = "__tinyfuse_if__"
 
 # By id, with the original, which lives on.
 _rewritten: dict[tuple[int, bool], tuple[CodeType, CodeType]] = {}
@@ -171,7 +171,7 @@ class _Rewriter:
         bound = bound_by_parts(node) if isinstance(node, ast.If) else None
         written = written_in_parts(node) if isinstance(node, ast.If) and bound is not None else []
         if self.branches:
-            self._choose(node)
+            self.count += rewrite_expressions(node)
         for field in ("body", "orelse", "finalbody"):
             inner = getattr(node, field, None)
             if isinstance(inner, list):
@@ -238,14 +238,6 @@ class _Rewriter:
         head.body = [*head.body[1:], *node.body]
         return made
 
-    def _choose(self, node: ast.stmt) -> None:
-        """Rewrite the conditional expressions directly in a statement."""
-        chooser = _Chooser()
-        for field, value in ast.iter_fields(node):
-            if isinstance(value, ast.expr):
-                setattr(node, field, chooser.visit(value))
-        self.count += chooser.count
-
     def _branch(
         self, node: ast.If, names: list[str], used: list[bool], written: list[str]
     ) -> list[ast.stmt]:
@@ -302,32 +294,6 @@ class _Rewriter:
         head.lineno, head.col_offset = node.lineno, node.col_offset
         head.end_lineno, head.end_col_offset = node.end_lineno, node.end_col_offset
         return [made, head, *last]
-
-
-class _Chooser(ast.NodeTransformer):
-    """Rewrites conditional expressions, but for those in functions and comprehensions inside."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def visit(self, node: ast.AST) -> Any:
-        stays = (*_SCOPES, *_COMPREHENSIONS)
-        return node if isinstance(node, stays) else super().visit(node)
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        self.generic_visit(node)
-        if not all(map(is_pure, (node.test, node.body, node.orelse))):
-            return node
-        self.count += 1
-        made = ast.parse(f"{CHOOSE}(None, lambda: None, lambda: None)", mode="eval").body
-        for each in ast.walk(made):
-            ast.copy_location(each, node)
-        assert isinstance(made, ast.Call)
-        yes, no = made.args[1:]
-        assert isinstance(yes, ast.Lambda)
-        assert isinstance(no, ast.Lambda)
-        made.args[0], yes.body, no.body = node.test, node.body, node.orelse
-        return made
 
 
 def _is_inside(node: ast.AST, loop: ast.For) -> bool:

@@ -22,6 +22,8 @@ import numpy as np
 from tinyfuse.dtypes import describe, is_supported
 from tinyfuse.errors import SideEffectError
 from tinyfuse.graph.ir import Var
+from tinyfuse.trace import conditions
+from tinyfuse.trace import rewriting_expressions as expressions
 from tinyfuse.trace.branching import If, choose
 from tinyfuse.trace.builder import GraphBuilder, state
 from tinyfuse.trace.captured import (
@@ -38,7 +40,7 @@ from tinyfuse.trace.captured import (
 from tinyfuse.trace.containers import Containers, warn_frozen
 from tinyfuse.trace.loop_statements import Loop, While
 from tinyfuse.trace.reachable import find_hidden, is_users, mentioned_names
-from tinyfuse.trace.rewriting import CHOOSE, IF, LOOP, WHILE, rewritten
+from tinyfuse.trace.rewriting import IF, LOOP, WHILE, rewritten
 from tinyfuse.trace.stand_ins import NUMPY, original_of, stand_in_for
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
@@ -310,7 +312,12 @@ class Globals(dict):
             LOOP: Loop,
             WHILE: While,
             IF: If,
-            CHOOSE: choose,
+            expressions.CHOOSE: choose,
+            expressions.BOTH: conditions.both,
+            expressions.EITHER: conditions.either,
+            expressions.TESTED: conditions.tested,
+            expressions.NOT: conditions.negated,
+            expressions.EXTREME: conditions.extreme,
         }
         self._scope = scope
         self._live = live
