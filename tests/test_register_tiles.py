@@ -438,6 +438,19 @@ def test_tiles_keep_the_bits(
     assert is_tiled(assert_same_bits(stages_of(function, x, y), [x, y], machine))
 
 
+def centroids(x, means):
+    nearest_one = distances(x, means).argmin(1)
+    belongs = (nearest_one[:, None] == np.arange(5)).astype(x.dtype)
+    return (belongs.T @ x) / np.maximum(belongs.sum(0)[:, None], 1)
+
+
+def test_what_other_sums_read_too_is_copied_before() -> None:
+    random = np.random.default_rng(2)
+    arrays = [random.random((2000, 8)), random.random((5, 8))]
+    schedule = assert_same_bits(stages_of(centroids, *arrays), arrays, REFERENCE)
+    assert "equal_copy: root" in str(schedule)
+
+
 def centred(total):
     return total - total.mean(-1, keepdims=True)
 

@@ -170,7 +170,8 @@ def _with_panels(
     schedule: Schedule, tile: Tile, panels: Panels, machine: Machine, stack: Counter[str]
 ) -> Schedule:
     """With a copy in panels: panel by panel as it is needed where all that meets it follows and
-    there is room on the stack, else of all of it before."""
+    there is room on the stack, else of all of it before, as where other sums read the same through
+    an inlined stage."""
     summed, width = _summed(schedule, tile), panels.width
     along = summed.axes[tile.reduction.axes.index(panels.axis)]
     schedule = schedule.cache_read(summed, panels.source, along=along)
@@ -183,7 +184,8 @@ def _with_panels(
     root, place = schedule.current(tile.root), _where_needed(schedule, tile, panels)
     kernel = schedule.places.chain(root)[-1].name
     held = stack[kernel] + tile.panel_bytes(panels)
-    if place and panels.movable and held <= min(STACK_LIMIT, machine.l2 // 2):
+    alone = schedule.readers(copy) == (schedule.current(summed),)
+    if place and alone and panels.movable and held <= min(STACK_LIMIT, machine.l2 // 2):
         stack[kernel] = held
         return schedule.compute_at(copy, root, place)
     if machine.cores > 1 and math.prod(copy.shape) >= PARALLEL_ELEMENTS:
