@@ -170,7 +170,22 @@ def test_turns_around_count_too():
                 x = x * 2
         return x
 
-    assert loops_in(f, LINE) == 5
+    assert loops_in(f, LINE) == 1
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "loops"), [(4, 20, 4), (5, 20, 2), (5, 4, 1), (2, 8, 0)]
+)
+def test_loops_around_are_one_loop_rather_than_many_inside(outer: int, inner: int, loops: int):
+    def f(x: Any) -> Any:
+        for i in range(outer):
+            x = x + i
+            for j in range(inner):
+                x = x * j
+        return x
+
+    assert loops_in(f, LINE) == loops
+    assert_same(f, LINE)
 
 
 def test_the_rewritten_source():

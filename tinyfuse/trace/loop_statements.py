@@ -10,9 +10,11 @@ from tinyfuse.source import here
 from tinyfuse.trace.builder import GraphBuilder, state
 from tinyfuse.trace.control_flow import is_unknown
 from tinyfuse.trace.rolling import Rolled, RolledWhile
+from tinyfuse.trace.specs import LoopPlace, Roll
 from tinyfuse.trace.turns import read_names
 
 MOST_UNROLLED = 64  # turns, of all loops around one another, that are written out
+FEW = 4  # turns that are written out even if there is a loop inside that is not
 LONG = 256  # turns that are not written out without a warning
 
 
@@ -48,24 +50,30 @@ class Loop:
         place = source.file, source.line
         rolling, turns = builder.rolling, len(self._items)
         reason = self._reason or rolling.unrolled.get(place, "")
-        if turns < 2 or turns * rolling.turns <= MOST_UNROLLED or reason:
+        few = turns * rolling.turns <= MOST_UNROLLED and place not in rolling.wanted
+        if turns < 2 or few or reason:
             if turns >= LONG and reason and place not in rolling.told:
                 rolling.told[place] = None
                 log.warning(
                     "the loop at %s:%d is written out, with all of its %d turns: %s",
                     *(source.file, source.line, turns, reason),
                 )
-            return self._written_out(builder)
+            return self._written_out(builder, None if reason else place)
+        around = next((at for at, turns in rolling.around if turns > FEW), None)
+        if around is not None:
+            raise Roll(around)
         return Rolled(self, builder, place, source).turns()
 
-    def _written_out(self, builder: GraphBuilder) -> Iterator[Any]:
-        rolling = builder.rolling
-        around = rolling.turns
-        rolling.turns = around * max(len(self._items), 1)
+    def _written_out(self, builder: GraphBuilder, place: LoopPlace | None) -> Iterator[Any]:
+        """All turns. place: of a loop that might be one loop of the program as well."""
+        rolling, turns = builder.rolling, len(self._items)
+        before, around = rolling.turns, rolling.around
+        rolling.turns = before * max(turns, 1)
+        rolling.around = around if place is None else [*around, (place, turns)]
         try:
             yield from self._items
         finally:
-            rolling.turns = around
+            rolling.turns, rolling.around = before, around
 
     def values(self) -> list[Any]:
         return read_names(self._getters)

@@ -32,6 +32,7 @@ from tinyfuse.trace.specs import (
     NeedsElements,
     NeedsValue,
     OutputSpec,
+    Roll,
     Rolling,
     Trace,
     Unroll,
@@ -52,13 +53,16 @@ def trace(
     """
     frozen: set[tuple[Any, ...]] = set()
     unrolled: dict[LoopPlace, str] = {}
+    wanted: set[LoopPlace] = set()
     branches = False
     while True:
-        rolling = Rolling(unrolled, branches=branches)
+        rolling = Rolling(unrolled, wanted, branches=branches)
         try:
             return _trace(function, in_tree, specs, name, frozen, rolling)
         except Unroll as unroll:
             _write_out(unrolled, [unroll.place], unroll.reason, name)
+        except Roll as roll:
+            wanted.add(roll.place)
         except Exception as error:
             if isinstance(error, errors.BoolConversionError) and not branches:
                 branches = True

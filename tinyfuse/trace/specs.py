@@ -150,19 +150,30 @@ class Unroll(BaseException):
         self.reason = reason
 
 
+class Roll(BaseException):
+    """A loop of few turns has a loop inside that makes them many; trace again, with one of it."""
+
+    def __init__(self, place: LoopPlace):
+        super().__init__()
+        self.place = place
+
+
 @dataclass(slots=True)
 class Rolling:
     """Which loops of a function are written out, and why, and what has been found about others.
 
-    failed: those whose body did not come to its end. rolled: those that are one loop of the
-    program. turns: how many of all loops around are written out. branches: whether conditions are
-    rewritten, because data decides one.
+    wanted: those that are not, although their turns are few. failed: those whose body did not come
+    to its end. rolled: those that are one loop of the program. around: the loops around that are
+    written out for their few turns, with these; turns: how many that makes. branches: whether
+    conditions are rewritten, because data decides one.
     """
 
     unrolled: dict[LoopPlace, str] = field(default_factory=dict)
+    wanted: set[LoopPlace] = field(default_factory=set)
     failed: list[LoopPlace] = field(default_factory=list)
     rolled: list[LoopPlace] = field(default_factory=list)
     told: dict[LoopPlace, None] = field(default_factory=dict)
+    around: list[tuple[LoopPlace, int]] = field(default_factory=list)
     turns: int = 1
     branches: bool = False
     rehearsing: int = 0  # loops around whose body is recorded only to look at it
