@@ -8,6 +8,7 @@ rows at the edges of strips twice.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable
 
@@ -98,10 +99,28 @@ class Stencils:
         if any(not unit.is_elementwise for unit in group.units):
             return None
         chain = Chain(last, last.outer[0], {unit.root: Halo(0, 0) for unit in group.units})
-        for unit in reversed(self.grouping.units):
+        waiting: list[tuple[int, Unit]] = []  # those that the chain reads, the last ones first
+        self._wait(waiting, group)
+        while waiting:
+            _, unit = heapq.heappop(waiting)
             if unit.root not in chain.halos:
-                chain = self._grown(chain, self.grouping.group_of[unit]) or chain
+                more = self.grouping.group_of[unit]
+                grown = self._grown(chain, more)
+                if grown is not None:
+                    chain = grown
+                    self._wait(waiting, more)
         return chain
+
+    def _wait(self, waiting: list[tuple[int, Unit]], group: Group) -> None:
+        """Add what a group reads."""
+        grouping = self.grouping
+        sources = dict.fromkeys([stage for unit in group.units for stage in grouping.sources[unit]])
+        for unit in {
+            grouping.unit_of[stage]: None for stage in sources if stage in grouping.unit_of
+        }:
+            place = (-grouping.order[unit.root], unit)
+            if place not in waiting:
+                heapq.heappush(waiting, place)
 
     def _grown(self, chain: Chain, group: Group) -> Chain | None:
         """A chain with the units of one more group; None where not all of them can go there."""
