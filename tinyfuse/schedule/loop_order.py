@@ -18,8 +18,9 @@ from tinyfuse.stage.ir import Order, Stage, Stages
 LINE = LINE_BYTES // 4  # elements of a cache line, for float32
 # Rows that are added to the same elements in one trip, so that these are loaded and stored less.
 ROWS = 4
-# Elements that rows are added to at a time: with the rows they stay in the innermost cache.
-TILE = 1024
+# Bytes that rows are added to at a time: they stay in the innermost cache, and pieces of rows as long
+# come from memory at its speed.
+TILE_BYTES = 1 << 14
 # Operations of a stage, in additions, that may be written out for each row of a trip.
 ROW_BUDGET = 16
 
@@ -50,7 +51,7 @@ def plans(
         is_lanes = stage in seats and seats[stage].stage.order is Order.HALVING
         loops = _ordered(stage, stage in filled)
         if not is_lanes:
-            loops = _by_rows(stage, loops)
+            loops = _by_rows(stage, loops, visits[stage], machine)
         if stage not in inlined and stage not in placed:
             loops = _by_tiles(stage, loops, inlined, machine)
         ordered[stage] = _shared(stage, loops, visits[stage], machine)
@@ -168,20 +169,34 @@ def _part(extent: int, machine: Machine) -> int:
     return part if part < extent else 0
 
 
-def _by_rows(stage: Stage, loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
-    """Several rows to a trip, and long rows in tiles, where rows are added to one another."""
+def _by_rows(
+    stage: Stage, loops: tuple[Loop, ...], visits: int, machine: Machine
+) -> tuple[Loop, ...]:
+    """Several rows to a trip, and rows in tiles where they are long or threads can share nothing
+    else, where rows are added to one another."""
     if len(loops) < 2 or loops[-1].axis not in stage.axes or stage.order is not Order.SERIAL:
         return loops
     *outer, row, column = loops
     if row.axis not in stage.reduce_axes:
         return loops
     assert stage.body is not None
-    if column.axis.extent > 2 * TILE:
-        place = next(at for at, loop in enumerate([*outer, row]) if loop.axis in stage.reduce_axes)
-        outer.insert(place, Loop(column.axis, TILE))
+    place = next(at for at, loop in enumerate([*outer, row]) if loop.axis in stage.reduce_axes)
+    alone = all(loop.axis.extent == 1 for loop in outer[:place])
+    threads = machine.cores if alone and visits >= PARALLEL_ELEMENTS else 1
+    width = _even_part(column.axis.extent, TILE_BYTES // stage.dtype.itemsize, threads)
+    if width < column.axis.extent:
+        outer.insert(place, Loop(column.axis, width))
     if row.axis.extent < ROWS or point_cost(stage.body) > ROW_BUDGET:
         return (*outer, row, column)
     return (*outer, Loop(row.axis, ROWS), column, Loop(row.axis, 1, LoopKind.UNROLL))
+
+
+def _even_part(extent: int, most: int, count: int) -> int:
+    """An even part of a row, in whole cache lines, if there are at least so many of at most `most`
+    elements."""
+    count = max(count, -(-extent // most))
+    lines = -(-extent // LINE)
+    return LINE * max(LEAST_PART, -(-lines // count))
 
 
 def _by_tiles(
