@@ -295,7 +295,7 @@ def test_rows_are_summed_four_to_a_trip_and_in_tiles() -> None:
     stages = build_stages(build.graph(build.reduce("sum", build.input("x", 90, 5000), 0)))
     schedule, _ = default_schedule(stages, REFERENCE)
     assert schedule_text(schedule).splitlines()[1:] == [
-        "  out: root; i by 1024 < 5000 parallel, k by 4 < 90 reduced, i < 5000 vector, "
+        "  out: root; i by 2512 < 5000 parallel, k by 4 < 90 reduced, i < 5000 vector, "
         "k < 90 reduced unroll"
     ]
     assert_same_bits(lower(schedule, REFERENCE), stages)

@@ -183,7 +183,7 @@ def _by_rows(
     place = next(at for at, loop in enumerate([*outer, row]) if loop.axis in stage.reduce_axes)
     alone = all(loop.axis.extent == 1 for loop in outer[:place])
     threads = machine.cores if alone and visits >= PARALLEL_ELEMENTS else 1
-    width = _even_part(column.axis.extent, TILE_BYTES // stage.dtype.itemsize, threads)
+    width = row_part(column.axis.extent, stage.dtype.itemsize, threads)
     if width < column.axis.extent:
         outer.insert(place, Loop(column.axis, width))
     if row.axis.extent < ROWS or point_cost(stage.body) > ROW_BUDGET:
@@ -191,12 +191,11 @@ def _by_rows(
     return (*outer, Loop(row.axis, ROWS), column, Loop(row.axis, 1, LoopKind.UNROLL))
 
 
-def _even_part(extent: int, most: int, count: int) -> int:
-    """An even part of a row, in whole cache lines, if there are at least so many of at most `most`
-    elements."""
-    count = max(count, -(-extent // most))
-    lines = -(-extent // LINE)
-    return LINE * max(LEAST_PART, -(-lines // count))
+def row_part(extent: int, itemsize: int, threads: int) -> int:
+    """How many elements of a row are added to at a time, in whole cache lines: so many, of this
+    size, as stay in the innermost cache, in even parts of which each thread has as many."""
+    count = threads * -(-extent * itemsize // (threads * TILE_BYTES))
+    return LINE * max(LEAST_PART, -(-extent // (count * LINE)))
 
 
 def _by_tiles(

@@ -42,6 +42,8 @@ LEAST_LENGTH = 8
 # not worth their while.
 LEAST_ROWS = 2
 PACKED_ROWS = 16
+# Rows so few that memory takes longer for the columns than computing with them.
+FEW_ROWS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     own = dict(zip(stage.axes, root.axes, strict=True))
     around = _around(places, root, stage)
     count = _at_once(places, root, own[rows], around)
-    if count < LEAST_ROWS:
+    if count < LEAST_ROWS or few_rows(places, stage, machine):
         return None
     height, width = tile_shape(places, stage, count, columns.extent, machine)
     if count < height:
@@ -116,6 +118,22 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     return Tile(
         stage, root, own[rows], own[columns], height, width, around, (*of_columns, *(of_rows or ()))
     )
+
+
+def few_rows(places: Places, stage: Stage, machine: Machine) -> bool:
+    """Whether a stage is a kernel alone in which a few rows meet those of an array that the second
+    cache does not hold, which lie side by side."""
+    pair = pair_of(places, stage, machine)
+    if pair is None or places.plans[stage].compute_at or places.attached.get(stage):
+        return False
+    rows, columns = pair
+    if columns is not stage.axes[-1] or not LEAST_ROWS <= rows.extent <= FEW_ROWS:
+        return False
+    if sum(point_cost(each.body) for each in with_inlined(stage, places.inlined)) > ROW_BUDGET:
+        return False
+    moving = [load for load in reads_through(stage, places.inlined) if depends_on(load, columns)]
+    large = [math.prod(each.source.shape) * each.dtype.itemsize > machine.l2 for each in moving]
+    return all(place_of(load).coefficient(columns) == 1 for load in moving) and any(large)
 
 
 def pair_of(places: Places, stage: Stage, machine: Machine) -> tuple[Axis, Axis] | None:

@@ -9,6 +9,7 @@ from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.content import Content, Indices, content_of, large_loads, references_of
 from tinyfuse.schedule.decisions import Decision
+from tinyfuse.schedule.few_rows import stream_few_rows
 from tinyfuse.schedule.groups import VECTOR_ROW, Group, Grouping, Read, is_same_element
 from tinyfuse.schedule.loop_legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
@@ -66,6 +67,7 @@ def default_schedule(
     found = tuple([decisions[stage] for stage in stages.stages])
     if fuse:
         schedule, found = block_rows(schedule, found, machine, stored)
+        schedule, found = stream_few_rows(schedule, found, machine, stored)
         schedule, found = tile_reductions(schedule, found, machine, stored)
         schedule, found = sum_side_by_side(schedule, found, machine, stored)
         schedule, found = copy_transposed(schedule, found, machine, stored)

@@ -67,42 +67,20 @@ static void large_sums_out_blocks_task(void *const *buffers, long begin, long en
 static __attribute__((noinline)) void large_sums_out_1_blocks(const float *restrict x, float *restrict out_1_blocks, long begin, long end) {
   for (long b = begin; b < end; b++) {
     if (b < 2) {
-      for (long i_outer = 0; i_outer < 2; i_outer++) {
-        for (long i = 0; i < 1024; i++)
-          out_1_blocks[2100 * b + 1024 * i_outer + i] = 0.0f;
-        for (long r_outer = 0; r_outer < 32; r_outer++)
-          for (long i = 0; i < 1024; i++) {
-            out_1_blocks[2100 * b + 1024 * i_outer + i] += x[268800 * b + 8400 * r_outer + 1024 * i_outer + i];
-            out_1_blocks[2100 * b + 1024 * i_outer + i] += x[268800 * b + 8400 * r_outer + 1024 * i_outer + i + 2100];
-            out_1_blocks[2100 * b + 1024 * i_outer + i] += x[268800 * b + 8400 * r_outer + 1024 * i_outer + i + 4200];
-            out_1_blocks[2100 * b + 1024 * i_outer + i] += x[268800 * b + 8400 * r_outer + 1024 * i_outer + i + 6300];
-          }
-      }
-      for (long i = 2048; i < 2100; i++)
+      for (long i = 0; i < 2100; i++)
         out_1_blocks[2100 * b + i] = 0.0f;
       for (long r_outer = 0; r_outer < 32; r_outer++)
-        for (long i = 2048; i < 2100; i++) {
+        for (long i = 0; i < 2100; i++) {
           out_1_blocks[2100 * b + i] += x[268800 * b + 8400 * r_outer + i];
           out_1_blocks[2100 * b + i] += x[268800 * b + 8400 * r_outer + i + 2100];
           out_1_blocks[2100 * b + i] += x[268800 * b + 8400 * r_outer + i + 4200];
           out_1_blocks[2100 * b + i] += x[268800 * b + 8400 * r_outer + i + 6300];
         }
     } else {
-      for (long i_outer = 0; i_outer < 2; i_outer++) {
-        for (long i = 0; i < 1024; i++)
-          out_1_blocks[1024 * i_outer + i + 4200] = 0.0f;
-        for (long r_outer = 0; r_outer < 11; r_outer++)
-          for (long i = 0; i < 1024; i++) {
-            out_1_blocks[1024 * i_outer + i + 4200] += x[8400 * r_outer + 1024 * i_outer + i + 537600];
-            out_1_blocks[1024 * i_outer + i + 4200] += x[8400 * r_outer + 1024 * i_outer + i + 539700];
-            out_1_blocks[1024 * i_outer + i + 4200] += x[8400 * r_outer + 1024 * i_outer + i + 541800];
-            out_1_blocks[1024 * i_outer + i + 4200] += x[8400 * r_outer + 1024 * i_outer + i + 543900];
-          }
-      }
-      for (long i = 2048; i < 2100; i++)
+      for (long i = 0; i < 2100; i++)
         out_1_blocks[i + 4200] = 0.0f;
       for (long r_outer = 0; r_outer < 11; r_outer++)
-        for (long i = 2048; i < 2100; i++) {
+        for (long i = 0; i < 2100; i++) {
           out_1_blocks[i + 4200] += x[8400 * r_outer + i + 537600];
           out_1_blocks[i + 4200] += x[8400 * r_outer + i + 539700];
           out_1_blocks[i + 4200] += x[8400 * r_outer + i + 541800];
