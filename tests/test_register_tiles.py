@@ -231,7 +231,10 @@ def stores_to(loop: For, buffer: Any) -> bool:
         (distances, REFERENCE_AVX2, np.float32, (6, 16, Scope.VECTORS)),
         (distances, REFERENCE_AVX2, np.float64, (6, 8, Scope.VECTORS)),
         (products, REFERENCE, np.float32, (6, 64, Scope.VECTORS)),
-        (products, REFERENCE, np.int64, (4, 32, Scope.STACK)),
+        (products, REFERENCE, np.int64, (6, 32, Scope.VECTORS)),
+        (products, REFERENCE, np.int8, (6, 256, Scope.VECTORS)),
+        (products, REFERENCE_AVX2, np.uint16, (6, 32, Scope.VECTORS)),
+        (products, REFERENCE, np.bool_, (6, 256, Scope.VECTORS)),
         (city_blocks, REFERENCE, np.float32, (8, 32, Scope.STACK)),
         (city_blocks, REFERENCE_AVX2, np.float64, (1, 32, Scope.STACK)),
     ],
@@ -243,6 +246,31 @@ def test_tiles_fill_the_registers(
     expected: tuple[int, int, Scope],
 ) -> None:
     assert tile(function, machine, dtype) == expected
+
+
+def wrapping_distances(x, y):
+    return ((x[:, None] - y) ** 2).sum(-1, dtype=x.dtype)
+
+
+@pytest.mark.parametrize("function", [products, wrapping_distances])
+@pytest.mark.parametrize("dtype", [*map(np.dtype, "bhilBHIL"), np.dtype(bool)])
+@pytest.mark.parametrize("shape", [(14, 128), (31, 70)])
+def test_integers_in_vectors_wrap_around_as_they_do_alone(
+    function: Callable[..., Any], dtype: np.dtype, shape: tuple[int, int]
+) -> None:
+    if dtype.kind == "b" and function is wrapping_distances:
+        pytest.skip("numpy subtracts no bools")
+    random = np.random.default_rng(2)
+    rows, columns = shape
+    low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    x, y = (
+        random.integers(low, high, (count, 70), dtype=np.int64 if low else np.uint64, endpoint=True)
+        for count in (rows, columns)
+    )
+    x, y = x.astype(dtype), y.astype(dtype)
+    lowered = tinyfuse.jit(function).lower(x, y)
+    assert "_x" in lowered.as_text("c")
+    assert difference(function(x, y), lowered.compile()(x, y)) is None
 
 
 def test_what_goes_by_rows_takes_blocks_of_them() -> None:

@@ -80,7 +80,7 @@ def _text(name: str) -> str:
 @functools.cache
 def _typedefs() -> dict[str, str]:
     integers = {f"{name}_t": f"typedef __{name.upper()}_TYPE__ {name}_t;" for name in _INTEGERS}
-    vectors = {vector_type(real, lanes): _vector_typedef(real, lanes) for real, lanes in _VECTORS}
+    vectors = {vector_type(name, lanes): _vector_typedef(name, lanes) for name, lanes in _VECTORS}
     pair = "typedef struct {\n  uint64_t key, position;\n} pair_t;"
     return {
         "bool8_t": "typedef __UINT8_TYPE__ bool8_t; // 0 or 1",
@@ -90,13 +90,18 @@ def _typedefs() -> dict[str, str]:
     }
 
 
-_SIZES = {"float": 4, "double": 8}
-_VECTORS = [(real, width // size) for real, size in _SIZES.items() for width in (16, 32, 64)]
+_SIZES = {
+    "float": 4,
+    "double": 8,
+    "bool8_t": 1,
+    **{f"{name}_t": int(name[-2:].lstrip("t")) // 8 for name in _INTEGERS},
+}
+_VECTORS = [(name, width // size) for name, size in _SIZES.items() for width in (16, 32, 64)]
 
 
-def vector_type(real: str, lanes: int) -> str:
-    """The name of the type of vectors: `float_x16`."""
-    return f"{real}_x{lanes}"
+def vector_type(element: str, lanes: int) -> str:
+    """The name of the type of vectors of a type: `float_x16`, `int32_x16`."""
+    return f"{element.removesuffix('_t')}_x{lanes}"
 
 
 # By bytes of a vector: what says that there is such an instruction, and gcc's function for it.
@@ -107,11 +112,11 @@ _FMA = {
 }
 
 
-def _vector_typedef(real: str, lanes: int) -> str:
+def _vector_typedef(element: str, lanes: int) -> str:
     """Vectors that may lie at any element of an array."""
-    size = _SIZES[real]
+    size = _SIZES[element]
     kind = f"vector_size({size * lanes}), aligned({size}), may_alias"
-    return f"typedef {real} {vector_type(real, lanes)} __attribute__(({kind}));"
+    return f"typedef {element} {vector_type(element, lanes)} __attribute__(({kind}));"
 
 
 # Functions of `runtime_c`
@@ -216,22 +221,20 @@ def _for_real(real: str) -> Callable[[str], str]:
     return instantiate
 
 
-def _for_vector(real: str, lanes: int) -> Callable[[str], str]:
-    """Puts float_x16 for vector_t, 16 for LANES, tf_x_float_x16 for tf_x_vector."""
-    of_real, vector = _for_real(real), vector_type(real, lanes)
+def _for_vector(element: str, lanes: int) -> Callable[[str], str]:
+    """Puts int32_t for item_t, int32_x16 for vector_t, tf_x_int32_x16 for tf_x_vector."""
+    vector = vector_type(element, lanes)
+    words = {"vector_t": vector, "item_t": element, "LANES": str(lanes)}
+    return lambda text: _with_words(re.sub(r"\b(tf_\w+)_vector\b", rf"\g<1>_{vector}", text), words)
+
+
+def _for_real_vector(real: str, lanes: int) -> Callable[[str], str]:
+    """The same for functions of vectors of float or double alone."""
+    of_real, of_vector = _for_real(real), _for_vector(real, lanes)
     feature, function, rest = _FMA[_SIZES[real] * lanes]
     kind = {"float": "s", "double": "d"}[real]
-    words = {
-        "vector_t": vector,
-        "LANES": str(lanes),
-        "HAS_FMA": feature,
-        "FMA": f"__builtin_ia32_vfmaddp{kind}{function}(a, b, c{rest})",
-    }
-
-    def instantiate(text: str) -> str:
-        return _with_words(re.sub(r"\b(tf_\w+)_vector\b", rf"\g<1>_{vector}", of_real(text)), words)
-
-    return instantiate
+    fma = f"__builtin_ia32_vfmaddp{kind}{function}(a, b, c{rest})"
+    return lambda text: _with_words(of_vector(of_real(text)), {"HAS_FMA": feature, "FMA": fma})
 
 
 def _with_words(text: str, words: Mapping[str, str]) -> str:
@@ -288,7 +291,10 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
         _for_block(8 * size, lanes) for size, numbers in LANES.items() for lanes in numbers
     ],
     "halving_rows.h": [_for_real(real) for real in _FORMATS],
-    "vectors.h": [_for_vector(real, lanes) for real, lanes in _VECTORS],
+    "vectors.h": [_for_vector(element, lanes) for element, lanes in _VECTORS],
+    "vectors_float.h": [
+        _for_real_vector(name, lanes) for name, lanes in _VECTORS if name in _FORMATS
+    ],
     "dividing_rows.h": [_unchanged],
     "math_division.h": [_unchanged],
     "scalar_division.h": [_for_real(real) for real in _FORMATS],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tinyfuse.emit.ctext import CText, Precedence, call, enclosed, type_text
 from tinyfuse.emit.expression import Expressions
@@ -13,12 +13,13 @@ from tinyfuse.loops.rewrite import values_of
 from tinyfuse.stage.expr import Expr, Load, Op, depends_on, walk
 from tinyfuse.stage.index import Affine, Axis, affine, index_text
 
-_INFIX = {
+_OF_NUMBERS = {
     "add": ("+", Precedence.ADDITIVE),
     "subtract": ("-", Precedence.ADDITIVE),
     "multiply": ("*", Precedence.MULTIPLICATIVE),
     "divide": ("/", Precedence.MULTIPLICATIVE),
 }
+_OF_BOOLS = {"add": ("|", Precedence.BITWISE_OR), "multiply": ("&", Precedence.BITWISE_AND)}
 
 
 def declaration(buffer: Buffer, used: dict[str, None]) -> str:
@@ -46,6 +47,12 @@ def _type(tile: Buffer, used: dict[str, None]) -> str:
     name = vector_type(type_text(tile.dtype, used), tile.lanes)
     used[name] = None
     return name
+
+
+def _infix(symbol: str, precedence: Precedence, first: CText, second: CText) -> CText:
+    left = Precedence.UNARY if symbol in "&|" else precedence  # nobody knows which binds tighter
+    right = enclosed(second, precedence + 1)
+    return CText(f"{enclosed(first, left)} {symbol} {right}", precedence)
 
 
 class VectorLoop:
@@ -111,18 +118,22 @@ class VectorLoop:
 
     def node(self, node: Expr, done: Mapping[Expr, CText], step: int) -> CText:
         if isinstance(node, Op):
-            operands = [done[each] for each in node.operands]
-            if node.name not in _INFIX:
-                return call(self.function(f"tf_{node.name}"), *[each.text for each in operands])
-            symbol, precedence = _INFIX[node.name]
-            first, second = operands
-            right = enclosed(second, precedence + 1)
-            return CText(f"{enclosed(first, precedence)} {symbol} {right}", precedence)
+            return self.operation(node, [done[each] for each in node.operands])
         if isinstance(node, Local) and node in self.own:
             return CText(self.names[node])
         if isinstance(node, Load) and depends_on(node, self.loop.variable):
             return self.element(node.source, node.indices[0], step)
         return call(self.function("tf_splat"), self.expressions.text(node).text)
+
+    def operation(self, node: Op, operands: Sequence[CText]) -> CText:
+        infix = _OF_BOOLS if node.dtype.kind == "b" else _OF_NUMBERS
+        if node.name in infix:
+            return _infix(*infix[node.name], *operands)
+        if node.name == "fma" and node.dtype.kind != "f":
+            first, second, third = operands
+            product = _infix(*infix["multiply"], first, second)
+            return _infix(*infix["add"], product, third)
+        return call(self.function(f"tf_{node.name}"), *[each.text for each in operands])
 
     def element(self, buffer: Buffer, place: Affine, step: int) -> CText:
         """The vector of a buffer, from what an index is in a step on."""

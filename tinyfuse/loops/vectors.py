@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tinyfuse.stage.index import Affine, Axis
 
-# Operations that C has on vectors, each lane as the scalar one, and those of `vectors.h`.
-VECTOR_OPS = frozenset({"add", "subtract", "multiply", "divide", "square", "fma"})
+# Operations that C has on vectors, each lane as the scalar one, and those of `vectors.h`, by the
+# kind of their operands.
+_OF_INTEGERS = frozenset({"add", "subtract", "multiply", "square", "fma"})
+_OPERATIONS = {
+    "b": frozenset({"add", "multiply", "fma"}),
+    **dict.fromkeys("iu", _OF_INTEGERS),
+    "f": _OF_INTEGERS | {"divide"},
+}
+
+
+def has_vectors(operation: str, dtype: np.dtype) -> bool:
+    """Whether there is such an operation on vectors of this type."""
+    return operation in _OPERATIONS[dtype.kind]
 
 
 def is_along(place: Affine, variable: Axis) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOATING
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import (
     Alloc,
@@ -27,7 +26,7 @@ from tinyfuse.loops.ir import (
     written_by,
 )
 from tinyfuse.loops.rewrite import substitute_axes, values_of, with_inside
-from tinyfuse.loops.vectors import VECTOR_OPS, is_along
+from tinyfuse.loops.vectors import has_vectors, is_along
 from tinyfuse.machine import Machine
 from tinyfuse.records import replace
 from tinyfuse.stage.expr import Const, Expr, Load, Op, rewrite, walk
@@ -80,7 +79,7 @@ def require_registers(statements: Sequence[Statement], name: str, machine: Machi
 
 def _fits(buffer: Buffer, machine: Machine) -> bool:
     """Whether a buffer is a tile of vectors that the registers hold beside others."""
-    if buffer.scope is not Scope.STACK or buffer.dtype not in FLOATING:
+    if buffer.scope is not Scope.STACK:
         return False
     vectors, rest = divmod(buffer.nbytes, machine.vector_bytes)
     return not rest and 1 < vectors <= machine.vector_registers - OTHERS
@@ -192,7 +191,7 @@ def _has_vectors(value: Expr, loop: For, own: set[Local], dtype: np.dtype) -> bo
             if node.data or (varies and not is_along(place, loop.variable)):
                 return False
         elif isinstance(node, Op):
-            if node.name not in VECTOR_OPS:
+            if not has_vectors(node.name, dtype):
                 return False
         elif not isinstance(node, (Const, Local)):
             return False

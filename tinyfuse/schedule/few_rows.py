@@ -15,7 +15,7 @@ from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import ROWS, row_part
-from tinyfuse.schedule.pairs import few_rows, pair_of, visits
+from tinyfuse.schedule.pairs import few_rows, pair_of
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.index import Axis

@@ -18,8 +18,8 @@ from tinyfuse.stage.ir import Order, Stage, Stages
 LINE = LINE_BYTES // 4  # elements of a cache line, for float32
 # Rows that are added to the same elements in one trip, so that these are loaded and stored less.
 ROWS = 4
-# Bytes that rows are added to at a time: they stay in the innermost cache, and pieces of rows as long
-# come from memory at its speed.
+# Bytes that rows are added to at a time: they stay in the innermost cache, and pieces of rows that
+# long come from memory at its speed.
 TILE_BYTES = 1 << 14
 # Operations of a stage, in additions, that may be written out for each row of a trip.
 ROW_BUDGET = 16

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 
-from tinyfuse.dtypes import FLOATING
-from tinyfuse.loops.vectors import VECTOR_OPS
+from tinyfuse.loops.vectors import has_vectors
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.loop_order import place_of, reads_through, with_inlined
@@ -129,7 +128,8 @@ def few_rows(places: Places, stage: Stage, machine: Machine) -> bool:
     rows, columns = pair
     if columns is not stage.axes[-1] or not LEAST_ROWS <= rows.extent <= FEW_ROWS:
         return False
-    if sum(point_cost(each.body) for each in with_inlined(stage, places.inlined)) > ROW_BUDGET:
+    bodies = [each.body for each in with_inlined(stage, places.inlined) if each.body]
+    if sum(map(point_cost, bodies)) > ROW_BUDGET:
         return False
     moving = [load for load in reads_through(stage, places.inlined) if depends_on(load, columns)]
     large = [math.prod(each.source.shape) * each.dtype.itemsize > machine.l2 for each in moving]
@@ -310,8 +310,8 @@ def _has_vectors(body: Expr) -> bool:
     if isinstance(body, Op) and body.name == "select" and isinstance(body.operands[0], IndexTest):
         body = body.operands[1]
     nodes = walk(body)
-    return all(node.dtype in FLOATING and node.dtype == body.dtype for node in nodes) and all(
-        node.name in VECTOR_OPS for node in nodes if isinstance(node, Op)
+    return all(node.dtype == body.dtype for node in nodes) and all(
+        has_vectors(node.name, body.dtype) for node in nodes if isinstance(node, Op)
     )
 
 
