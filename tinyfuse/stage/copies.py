@@ -195,18 +195,18 @@ def has_room(change: Pad) -> bool:
     """Whether what a stage reads is there also past the end; else the elements there are zeros."""
     longer = Axis(change.axis.name, change.extent)
     return all(
-        _is_inside(load) or not depends_on(load, longer)
+        _is_inside(load, longer)
         for expression in change.stage.expressions
         for load in loads(substitute(expression, {change.axis: longer}))
     )
 
 
-def _is_inside(load: Load) -> bool:
-    intervals = [index.interval() for index in load.indices]
-    return all(
-        low >= 0 and high < extent
-        for (low, high), extent in zip(intervals, load.source.shape[len(load.data) :], strict=True)
-    )
+def _is_inside(load: Load, along: Axis) -> bool:
+    """Whether the indices that depend on an axis are those of elements, wherever they are tested
+    to be."""
+    places = zip(load.indices, load.source.shape[len(load.data) :], strict=True)
+    moving = [(index.interval(), extent) for index, extent in places if index.depends_on(along)]
+    return all(low >= 0 and high < extent for (low, high), extent in moving)
 
 
 def _check_readers(change: CacheRead) -> None:
