@@ -466,3 +466,10 @@ def test_a_line_is_as_few_stores_as_there_can_be(
     ).stdout
     assert len(re.findall(rf"movntps\s+%{register}", assembly)) == count
     assert (assembly.count("movnt"), assembly.count("sfence")) == (count, 1)
+
+
+def test_tiles_in_registers_are_not_streamed() -> None:
+    x = np.ones((2048, 2048), np.float32)
+    product = tinyfuse.jit(lambda x, y: x @ y).lower(x, x)
+    assert "streamed" not in str(product.schedule)
+    assert "streamed" in str(tinyfuse.jit(lambda x, y: x + y).lower(x, x).schedule)

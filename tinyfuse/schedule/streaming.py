@@ -2,7 +2,8 @@
 
 A store to memory that is in no cache first reads the line it is in. A streamed store does not, so
 that a large result moves half as many bytes; but who reads it afterwards finds nothing of it in
-the caches.
+the caches. Tiles of sums are stored from vector registers, where there is nothing to gather for a
+stream.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.places import Places
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.streamable import obstacle
+from tinyfuse.stage.copies import CacheWrite, changes
 from tinyfuse.stage.ir import Stage
 
 # What one program may count on of a last-level cache: dozens of cores share those that are larger.
@@ -20,9 +22,12 @@ SHARE_OF_CACHE = 24 * MIB
 
 def stream_large_results(schedule: Schedule, machine: Machine) -> Schedule:
     """Stream the outputs that nothing reads, of half a last-level cache or more, where a nest moves
-    more bytes than that cache holds."""
+    more bytes than that cache holds; but for tiles."""
+    tiled = {each.stage.name for each in changes(schedule.stages) if isinstance(each, CacheWrite)}
     for stage in schedule.stages.outputs:
-        if not stage.is_input and _is_too_large(stage, schedule, machine):
+        if stage.is_input or stage.name in tiled:
+            continue
+        if _is_too_large(stage, schedule, machine):
             schedule = schedule.stream_store(stage)
     return schedule
 
