@@ -389,6 +389,17 @@ def test_rows_that_lie_across_are_copied_in_panels_too() -> None:
     assert "y_copy: compute_at(out, j by 64); layout(j by 64, i, j)" in str(schedule)
 
 
+def test_rows_that_lie_close_together_are_not_copied() -> None:
+    assert "x_copy" not in str(planned(of_columns, ones(9000, 64), ones(9000, 40)))
+    assert "x_copy: root" in str(planned(of_columns, ones(9000, 65), ones(9000, 40)))
+
+
+def test_panels_of_long_sums_are_copied_within_a_block() -> None:
+    schedule = str(planned(plain, ones(48, 9000), ones(9000, 70)))
+    assert "  y_copy: compute_at(out_blocks, j by 32); layout(j by 32, i, j)" in schedule
+    assert "j by 32 < 96 padded, i by 12 < 48" in schedule
+
+
 def test_long_sums_are_tiled_block_by_block() -> None:
     schedule = str(planned(plain, ones(48, 9000), ones(9000, 64)))
     assert "out_blocks_local: compute_at(out_blocks, i by 12)" in schedule
@@ -468,13 +479,13 @@ def test_tiles_keep_the_bits(
 
 def centroids(x, means):
     nearest_one = distances(x, means).argmin(1)
-    belongs = (nearest_one[:, None] == np.arange(5)).astype(x.dtype)
+    belongs = (nearest_one[:, None] == np.arange(len(means))).astype(x.dtype)
     return (belongs.T @ x) / np.maximum(belongs.sum(0)[:, None], 1)
 
 
 def test_what_other_sums_read_too_is_copied_before() -> None:
     random = np.random.default_rng(2)
-    arrays = [random.random((2000, 8)), random.random((5, 8))]
+    arrays = [random.random((2000, 8)), random.random((40, 8))]
     schedule = assert_same_bits(stages_of(centroids, *arrays), arrays, REFERENCE)
     assert "equal_copy: root" in str(schedule)
 

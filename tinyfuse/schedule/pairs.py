@@ -17,7 +17,7 @@ from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import only_axis, point_cost
 from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, depends_on, walk
-from tinyfuse.stage.index import Axis
+from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Order, Stage
 
 # By the registers that a processor has: rows of a tile and vectors of its columns, which with what
@@ -41,6 +41,8 @@ LEAST_LENGTH = 8
 # not worth their while.
 LEAST_ROWS = 2
 PACKED_ROWS = 16
+# Bytes between what is added up, from which on it is far apart.
+NEAR_BYTES = 256
 # Rows so few that memory takes longer for the columns than computing with them.
 FEW_ROWS = 5
 
@@ -267,18 +269,37 @@ def _panels(
             places = [[only_axis(i) for i in other.indices] for other in others]
             if any(place.count(axis) != 1 or place != places[0] for place in places):
                 return None
-            movable = None not in places[0]
-            uses = tuple([each for each in places[0] if each is not None])
+            told = [_axes_telling(index) for index in load.indices]
+            movable, uses = all(told), tuple([each for axes in told for each in axes])
             place = places[0].index(axis)
             found[load.source] = Panels(load.source, axis, place, width, uses, movable)
     return tuple(found.values())
 
 
+def _axes_telling(index: Affine) -> tuple[Axis, ...]:
+    """The axes that an index is made of, if each of its values has other ones: one axis, or blocks
+    and places in them. None of them where that is not so."""
+    only = only_axis(index)
+    if only is not None:
+        return (only,)
+    if len(index.terms) == 2 and not index.constant:
+        (inner, step), (outer, stride) = sorted(index.terms, key=lambda term: term[1])
+        if (
+            isinstance(inner, Axis)
+            and isinstance(outer, Axis)
+            and 1 == step <= inner.extent <= stride
+        ):
+            return (outer, inner)
+    return ()
+
+
 def _across(loads: Sequence[Load], rows: Axis, reduced: Axis) -> list[Load]:
-    """What is read along the rows, where these lie side by side and what is summed does not."""
+    """What is read along the rows, where these lie side by side and what is summed far apart."""
     places = [(load, place_of(load)) for load in loads if depends_on(load, rows)]
     return [
-        load for load, at in places if at.coefficient(rows) == 1 and at.coefficient(reduced) > 1
+        load
+        for load, at in places
+        if at.coefficient(rows) == 1 and at.coefficient(reduced) * load.dtype.itemsize > NEAR_BYTES
     ]
 
 

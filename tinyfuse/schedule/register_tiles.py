@@ -189,6 +189,8 @@ def _with_panels(
         stack[kernel] = held
         return schedule.compute_at(copy, root, place)
     if machine.cores > 1 and math.prod(copy.shape) >= PARALLEL_ELEMENTS:
+        if panels.place:  # rows are read one after the other
+            return schedule.parallel(copy, copy.axes[0])
         schedule = schedule.reorder(copy, outer, *copy.axes).parallel(copy, outer)
     return schedule
 
