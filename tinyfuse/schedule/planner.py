@@ -214,7 +214,8 @@ class _Planner:
         """Each computes it for itself, where that takes no more loads than to read it."""
         content, names = self.content[stage], " and ".join(_named(readers))
         each = content.cost + max(use.repeated for use in uses)
-        if each * (len(readers) - 1) > CHEAP_FOR_EACH or large_loads(stage, content) > 1:
+        several = 1 if math.prod(stage.shape) == 1 else len(readers) - 1
+        if each * several > CHEAP_FOR_EACH or large_loads(stage, content) > 1:
             return STORE, f"{names} read it"
         for reader in readers:
             action, reason = self._into_reader(stage, [u for u in uses if u.reader is reader])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from tinyfuse.errors import ScheduleError
 from tinyfuse.schedule.loop_order import with_inlined
 from tinyfuse.schedule.seats import Seat, carried
 from tinyfuse.schedule.stencils import Chain
@@ -33,7 +34,11 @@ def going_round(
             members.append(copy)
     for place in range(len(chain.last.root.axes)):
         inner = _current((*members, *inlined), program)
-        rounds = rounds_of(program, place, _current(roots, program), inner)
+        wanted = dict.fromkeys(_current(roots, program), (0, 0))
+        try:
+            rounds = rounds_of(program, place, wanted, inner)
+        except ScheduleError:
+            continue  # along this axis ends are tested for
         program = changed(program, Wrap(rounds)) if rounds else program
     placed = {current(stage, program): carried(stage, found[stage], program) for stage in found}
     return program, set(_current(inlined, program)), placed

@@ -13,6 +13,7 @@ import heapq
 import math
 from collections.abc import Container, Iterable
 
+from tinyfuse.errors import ScheduleError
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, field, replace
 from tinyfuse.schedule.groups import PLACES_PER_CORE, Group, Grouping, Read, Unit
@@ -208,7 +209,10 @@ class Stencils:
         """How many rows below its own row a unit reads others; None where that is not all that its
         rows depend on."""
         if root not in self.rounds:
-            self.rounds[root] = offsets_through(root, self.inlined, self.grouping.order)
+            try:
+                self.rounds[root] = offsets_through(root, self.inlined, self.grouping.order)
+            except ScheduleError:
+                self.rounds[root] = None
         return self.rounds[root]
 
     def _copied(self, chain: Chain) -> tuple[Stage, ...]:

@@ -85,7 +85,10 @@ def changed(stages: Stages, change: Change) -> Stages:
     Raises ScheduleError where there is one of that name, and where the change is no such one.
     """
     if change not in stages.derived:
-        if isinstance(change, CacheRead | CacheWrite) and fresh_name(change.name, stages) != change.name:
+        if (
+            isinstance(change, CacheRead | CacheWrite)
+            and fresh_name(change.name, stages) != change.name
+        ):
             raise ScheduleError(f"there is a stage {change.name} already")
         stages.derived.setdefault(change, MAKE[type(change)](stages, change))
     return stages.derived[change]

@@ -8,7 +8,7 @@ last elements before the first one, and of its first ones past the last, they ne
 from __future__ import annotations
 
 import heapq
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from functools import partial
 from types import MappingProxyType
 
@@ -71,7 +71,7 @@ class Turn:
         so far from it."""
         found = rewrite(root, self._along, self.joined)
         if any(depends_on(node, self.axis) for node in walk(found)):
-            raise ScheduleError(f"what it computes depends on where along {self.axis.name} it is")
+            raise ScheduleError(f"it depends on where along {self.axis.name} it is")
         return found
 
     def _along(self, node: Expr) -> Expr:
@@ -140,34 +140,33 @@ class Turn:
         return found
 
 
-def offsets_along(stage: Stage, place: int) -> dict[Stage, set[int]] | None:
+def offsets_along(stage: Stage, place: int) -> dict[Stage, set[int]]:
     """How far from its own place along one of its axes, which goes round, a stage reads others
-    along the axis at the same place; None where it depends on where it is in another way. What
-    does not go along with the axis is not there."""
+    along the axis at the same place. What does not go along with the axis is not there.
+
+    Raises ScheduleError where it depends on where it is in another way.
+    """
     if stage.body is None or stage.reduce_axes or stage.row_axis or stage.scatter:
-        return None
+        raise ScheduleError(f"the elements of {stage.name} depend on each other")
     axis = stage.axes[place]
     turn = Turn(place, axis, Axis(axis.name, axis.extent))
     try:
         turn.whole(stage.body)
-    except ScheduleError:
-        return None
+    except ScheduleError as error:
+        raise ScheduleError(f"{stage.name} cannot go round: {error}") from None
     return turn.offsets
 
 
 def offsets_through(
     root: Stage, inlined: Container[Stage], order: Mapping[Stage, int]
-) -> dict[Stage, set[int]] | None:
+) -> dict[Stage, set[int]]:
     """The same along the first axis, of what a stage reads itself or through what is inlined into
     it. order: of the stages of the program."""
     found = {root: {0}}
     pending = [(-order[root], root)]
     while pending:
         stage = heapq.heappop(pending)[1]
-        offsets = offsets_along(stage, 0)
-        if offsets is None:
-            return None
-        for source, distances in offsets.items():
+        for source, distances in offsets_along(stage, 0).items():
             if source in inlined and source not in found:
                 heapq.heappush(pending, (-order[source], source))
             sums = {own + other for own in found[stage] for other in distances}
@@ -176,31 +175,32 @@ def offsets_through(
 
 
 def rounds_of(
-    stages: Stages, place: int, roots: Iterable[Stage], inner: Container[Stage]
-) -> tuple[tuple[Stage, Round], ...] | None:
-    """How the inner ones of a program's stages have to go round along an axis, so that others find
-    all that they read; None where one cannot, or need not."""
-    found = dict.fromkeys(roots, (0, 0))
+    stages: Stages,
+    place: int,
+    wanted: Mapping[Stage, tuple[int, int]],
+    inner: Container[Stage],
+) -> tuple[tuple[Stage, Round], ...]:
+    """How stages have to go round, so that others find all that they read.
+
+    wanted: how many elements of some before their first one and after their last one. inner: those
+    that may go round as well. Raises ScheduleError where one cannot.
+    """
+    found = dict(wanted)
     for stage in reversed(stages.stages):
-        offsets = offsets_along(stage, place) if stage in found else {}
-        if offsets is None:
-            return None
-        for source, distances in offsets.items():
-            if source in inner:
-                low, high = (end + own for end, own in zip(_ends(distances), found[stage], strict=True))
-                known = found.get(source, (0, 0))
-                found[source] = (min(known[0], low), max(known[1], high))
+        if stage in found:
+            before, after = found[stage]
+            for source, distances in offsets_along(stage, place).items():
+                if source in inner:
+                    known = found.get(source, (0, 0))
+                    first, last = before - min(distances), after + max(distances)
+                    found[source] = (max(known[0], first), max(known[1], last))
     return tuple(
         [
-            (stage, Round(place, stage.shape[place], -low, high))
-            for stage, (low, high) in found.items()
-            if low or high
+            (stage, Round(place, stage.shape[place], before, after))
+            for stage, (before, after) in found.items()
+            if before or after
         ]
     )
-
-
-def _ends(numbers: Iterable[int]) -> tuple[int, int]:
-    return min(numbers), max(numbers)
 
 
 # --- the program --------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def wrapped(
     Raises ScheduleError where one of them cannot.
     """
     rounds = dict(change.rounds)
-    _check(stages, rounds, earlier)
+    _check(stages, rounds)
     new: dict[Stage, Stage] = {}
     known = dict(earlier)
 
@@ -238,7 +238,7 @@ def wrapped(
     return tuple([new.get(stage, stage) for stage in stages.stages]), new
 
 
-def _check(stages: Stages, rounds: Mapping[Stage, Round], earlier: Mapping[Stage, Round]) -> None:
+def _check(stages: Stages, rounds: Mapping[Stage, Round]) -> None:
     data = {load.source for stage in stages.stages for load in stage.reads() if load.data}
     for stage, known in rounds.items():
         reason = None
@@ -246,13 +246,16 @@ def _check(stages: Stages, rounds: Mapping[Stage, Round], earlier: Mapping[Stage
             reason = "it is an input"
         elif stage in stages.outputs:
             reason = "it is an output, which has no room past its ends"
-        elif stage in earlier:
-            reason = "it goes round already"
         elif stage.reduce_axes or stage.row_axis or stage.scatter:
             reason = "its elements depend on each other"
         elif stage in data:
             reason = "data decides where it is read"
-        elif not 0 <= min(known.before, known.after) <= max(known.before, known.after) <= known.period:
+        elif (
+            not 0
+            <= min(known.before, known.after)
+            <= max(known.before, known.after)
+            <= known.period
+        ):
             reason = f"there are only {known.period} elements to go on with"
         if reason:
             raise ScheduleError(f"{stage.name} cannot go round: {reason}")
