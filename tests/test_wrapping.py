@@ -144,6 +144,12 @@ def steps(q, speed):
             "squares cannot go round: it does not read x at its own places",
         ),
         (
+            differences,
+            (ones(0, 3),),
+            lambda s, squares, out: wrapped(s, 1, 0),
+            "squares cannot go round: it does not read x at its own places",
+        ),
+        (
             looked_up,
             (ones(8, 3), np.arange(8)),
             lambda s, squares, out: wrapped(s, 1, 1),

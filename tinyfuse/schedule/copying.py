@@ -172,8 +172,8 @@ def _padded_with(places: Places, stage: Stage, axis: Axis) -> list[tuple[Stage, 
 
 def _padded(stages: Stages, plans: Plans, change: Pad) -> tuple[Stages, Plans, Axis]:
     """A program with one padded stage more, its plans, and the longer axis."""
-    stage, place = change.stage, change.stage.axes.index(change.axis)
-    stages = changed(stages, change)
+    stages, stage = changed(stages, change), change.stage
+    place = stage.axes.index(change.axis)
     return stages, _with_longer(plans, stages, {stage: place}), current(stage, stages).axes[place]
 
 

@@ -117,7 +117,7 @@ class Turn:
     def _element(self, load: Load, place: int, distance: int) -> Expr | None:
         source = load.source
         known = self.rounds.get(source, Round(place, source.shape[place]))
-        if not self.place == known.place == place or known.period != self.axis.extent:
+        if not self.place == known.place == place or not known.period == self.axis.extent > 0:
             return None
         distance = (distance - known.before) % known.period
         key = (source, (*load.indices[:place], affine(0), *load.indices[place + 1 :]), distance)
