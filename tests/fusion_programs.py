@@ -552,10 +552,9 @@ def horizontal_diffusion(field, coefficient):
     (1024, 1024),
     (1024, 1024),
     small=[((7, 9),) * 3],
-    kernels=3,
-    scratch=4194304,
-    traffic=4.33,
-    note="the first rows need the last ones: what is rolled along columns is stored",
+    kernels=2,
+    traffic=5.78,
+    note="the new height is an output, of which the new speeds need rows around",
 )
 def shallow_water(height, u, v):
     """One step on a torus."""
@@ -573,6 +572,14 @@ def upwind(q, u, v):
     dx = np.where(u > 0, q - np.roll(q, 1, 1), np.roll(q, -1, 1) - q)
     dy = np.where(v > 0, q - np.roll(q, 1, 0), np.roll(q, -1, 0) - q)
     return q - u * dx - v * dy
+
+
+@fused((1024, 1024), (), (), small=[((7, 9), (), ()), ((40, 37), (), ())], traffic=72)
+def four_upwind_steps(q, u, v):
+    """Strips of rows that go round."""
+    for _ in range(4):
+        q = upwind(q, u, v)
+    return q
 
 
 # --- few rows, which threads do not share ---------------------------------------------------------

@@ -81,19 +81,35 @@ def less_its_sum(choices: Choices, arrays: list[np.ndarray]) -> np.ndarray:
     return arrays[-1] - arrays[-1].sum(axis=-1, keepdims=True)
 
 
+def rolled(choices: Choices, arrays: list[np.ndarray]) -> np.ndarray:
+    """As `around`, with what is computed of another array, and further."""
+    array, other = arrays[-1], choices.choose(arrays)
+    shift = choices.choose((-1, 1, -2, 3))
+    return np.roll(other * 2, shift, axis=0) + array * np.roll(array, -shift, choices.below(2))
+
+
+def upwind(choices: Choices, arrays: list[np.ndarray]) -> np.ndarray:
+    array = arrays[-1]
+    down, up = array - np.roll(array, 1, 0), np.roll(array, -1, 0) - array
+    return np.where(choices.choose(arrays) > 0, down, up) + np.roll(array, 1, (0, 1))
+
+
 STEPS: tuple[Step, ...] = (
     *(rows, rows, rows, three_rows, three_rows, corners, columns, framed, framed),
     *(mixed, mixed, costly, around, every_second, less_its_sum),
 )
 
 
-def chain(seed: int) -> Callable[..., tuple[np.ndarray, ...]]:
+ROUND: tuple[Step, ...] = (around, around, rolled, upwind, costly)
+
+
+def chain(seed: int, steps: tuple[Step, ...]) -> Callable[..., tuple[np.ndarray, ...]]:
     """The last array of a chain, and now and then one before it."""
 
     def stencil_chain(x, y):
         choices, arrays = SeededChoices(seed), [x, y]
         for _ in range(3 + choices.below(5)):
-            arrays.append(choices.choose(STEPS)(choices, arrays))
+            arrays.append(choices.choose(steps)(choices, arrays))
         kept = [array for array in arrays[2:-1] if choices.chance(1, 12)]
         return (*kept, arrays[-1])
 
@@ -124,16 +140,18 @@ def threads_share_what_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("threads_share_what_is_small")
-@pytest.mark.parametrize(("most_rings", "text"), [(3, "fold("), (0, " by ")])
+@pytest.mark.parametrize(
+    ("most_rings", "steps", "text"), [(3, STEPS, "fold("), (0, STEPS, " by "), (3, ROUND, "wrap(")]
+)
 def test_random_chains_of_stencils(
-    most_rings: int, text: str, monkeypatch: pytest.MonkeyPatch
+    most_rings: int, steps: tuple[Step, ...], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In rings, and where these are not wanted, in strips."""
+    """In rings, and where these are not wanted, in strips; in strips of rows that go round."""
     monkeypatch.setattr(stencils, "MOST_RINGS", most_rings)
     found: list[str] = []
     for seed in range(16):
         arrays = inputs(seed)
-        stages = build_stages(simplify(tinyfuse.jit(chain(seed)).trace(*arrays).graph))
+        stages = build_stages(simplify(tinyfuse.jit(chain(seed, steps)).trace(*arrays).graph))
         given = arrays[: len(stages.inputs)]
         expected = interpret_stages(stages, given, PlainNumerics())
         for machine in MACHINES:

@@ -14,6 +14,8 @@ import numpy as np
 import numpy as xp
 import pytest
 from numpy import arange, mgrid, pi, zeros
+from numpy import max as max_of
+from numpy.linalg import norm
 
 import tinyfuse
 from tests.trace_checking import assert_same, check, trace_call
@@ -66,6 +68,26 @@ def lists_of_values(x: Any, i: Any) -> Any:
         np.array([x[0]])[0] * np.array((x[1, 1], i[0])).sum(),
         np.array([[x[0, 0]]]),
         np.array([np.float32(1), x[0, 0].astype(np.float32), 3]),
+    )
+
+
+def lists_in_place_of_arrays(x: Any, i: Any) -> Any:
+    a, b, largest = x[0], x[1] * x[2], max_of
+    return (
+        np.max([a, b], axis=0),
+        largest((a, b)),
+        np.mean([a, b, a + b]),
+        np.median([a, [0, 1, 2, 3.5]], axis=0),
+        np.sort([b[0], 2, a[3]]),
+        np.argmax([x[k].sum() for k in range(3)]),
+        np.transpose([a, b])[::-1],
+        np.dot([a[0], b[0], 2], x),
+        np.linalg.norm([a[0], b[0]]),
+        norm([a, b], axis=0),
+        np.where([a[0] > 1, b[0] > 1], 1, x[0, :2]),
+        np.shape([a, b]),
+        np.lexsort([a, -b]),
+        np.max([1, 2]) + np.max(x, axis=1),
     )
 
 
@@ -209,7 +231,15 @@ def numpy_itself(x: Any, i: Any) -> Any:
 
 
 FUNCTIONS: list[Callable[..., Any]] = [
-    *(filled_and_written, imported_names, lists_of_values, ranges, traced_ends, grids),
+    *(
+        filled_and_written,
+        imported_names,
+        lists_of_values,
+        lists_in_place_of_arrays,
+        ranges,
+        traced_ends,
+        grids,
+    ),
     *(copies_and_views, numbers_for_python, numpy_itself),
 ]
 

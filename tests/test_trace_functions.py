@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
+import tinyfuse
 from tests.trace_checking import assert_same, check, replay, trace_call
 from tinyfuse.dtypes import SUPPORTED, is_supported
 from tinyfuse.errors import TinyfuseError, UnsupportedDtypeError
@@ -113,6 +114,20 @@ def test_constant_powers_take_the_shortcuts_of_numpy(dtype: str) -> None:
         assert operations_of(lambda x: x**exponent, x) == [name]
     assert check(lambda x: x**0, x).graph.eqns[0].primitive.name == "broadcast"
     assert operations_of(lambda x: x**5, x) == ["power"]
+
+
+def halved_exponents(x: Any) -> Any:
+    y = x.copy()
+    y **= 0.5
+    return y, x**0.5, x.sum() ** 0.5
+
+
+@pytest.mark.parametrize("value", [-0.0, 0.0, -np.inf, 2.0])
+def test_roots_of_an_array_without_axes_and_of_numbers(value: float) -> None:
+    """numpy takes a root of the one, and raises the other to a power, which is 0.0 of -0.0."""
+    for x in (np.array(value), np.array([value])):
+        with np.errstate(invalid="ignore"):
+            assert_same(tinyfuse.jit(halved_exponents)(x), halved_exponents(x))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

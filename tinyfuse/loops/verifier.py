@@ -83,6 +83,42 @@ def _verify_steps(loops: Loops, steps: Steps, buffers: set[Buffer]) -> None:
     kernels = [node for node in walk_steps(steps) if isinstance(node, Kernel)]
     same = [*map(id, kernels)] == [*map(id, loops.kernels)]
     _check(same, f"{loops.name}: its steps are not its kernels in their order")
+    _verify_order(loops, steps, {*loops.inputs})
+
+
+def _verify_order(loops: Loops, steps: Steps, given: set[Buffer]) -> set[Buffer]:
+    """What decides about loops and choices has been written. given: the buffers that hold something
+    before the steps; what is returned are those after them, whatever data decides."""
+    known = set(given)
+    for step in steps.body:
+        if isinstance(step, Kernel):
+            known |= step.written
+        elif isinstance(step, Choice):
+            _require_written(loops, step.index, known)
+            known = set.intersection(*(_verify_order(loops, each, known) for each in step.branches))
+        else:
+            _require_written(loops, step.test, known)
+            inside = _verify_order(loops, step.steps, {*known, *([step.turn] if step.turn else ())})
+            _require_written(loops, step.test, _written_in(step.steps))
+            known = inside if step.extent else known
+    moved = {to for to, _ in steps.moves}
+    return (known - moved) | {to for to, source in steps.moves if source in known}
+
+
+def _written_in(steps: Steps) -> set[Buffer]:
+    """All that is written somewhere in steps, or exchanged."""
+    written: set[Buffer] = set()
+    for node in walk_steps(steps):
+        if isinstance(node, Kernel):
+            written |= node.written
+        elif isinstance(node, Steps):
+            written.update([to for to, _ in node.moves])
+    return written
+
+
+def _require_written(loops: Loops, buffer: Buffer | None, written: set[Buffer]) -> None:
+    decided = buffer is None or buffer in written
+    _check(decided, f"{loops.name}: nobody writes {buffer and buffer.name}, which decides")
 
 
 def _verify_control(

@@ -1,4 +1,5 @@
-"""Plans of programs with copies: what `cache_read`, `cache_write` and `pad` make of a schedule."""
+"""Plans of programs with copies: what `cache_read`, `cache_write`, `pad` and `wrap` make of
+a schedule."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from tinyfuse.stage.copies import (
 from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
+from tinyfuse.stage.wrapping import Wrap, rounds_of
 
 Plans = dict[Stage, StagePlan]
 
@@ -170,28 +172,57 @@ def _padded_with(places: Places, stage: Stage, axis: Axis) -> list[tuple[Stage, 
 
 def _padded(stages: Stages, plans: Plans, change: Pad) -> tuple[Stages, Plans, Axis]:
     """A program with one padded stage more, its plans, and the longer axis."""
-    stage, axis = change.stage, change.axis
-    stages = changed(stages, change)
-    assert stages.origin
-    padded = stages.origin.replaced[stage]
-    longer = padded.axes[stage.axes.index(axis)]
+    stages, stage = changed(stages, change), change.stage
+    place = stage.axes.index(change.axis)
+    return stages, _with_longer(plans, stages, {stage: place}), current(stage, stages).axes[place]
 
-    def now(loop: Loop) -> Loop:
-        return replace(loop, axis=longer) if loop.axis is axis else loop
+
+def with_rounds(
+    places: Places, stage: Stage, axis: Axis, before: int, after: int
+) -> tuple[Stages, Plans]:
+    """A program where an axis of a stage goes round, and its plans.
+
+    So do the axes of what is inlined into it. Raises ScheduleError where one cannot.
+    """
+    if axis not in stage.axes:
+        raise ScheduleError(f"{axis.name} is not one of its axes, or is reduced")
+    place, wanted = stage.axes.index(axis), {stage: (before, after)}
+    rounds = rounds_of(places.stages, place, wanted, places.inlined)
+    if not rounds:
+        raise ScheduleError("there are no elements to go on with")
+    stages = changed(places.stages, Wrap(rounds))
+    longer = {each: known.place for each, known in rounds}
+    return stages, _with_longer(places.plans, stages, longer)
+
+
+def _with_longer(
+    plans: Mapping[Stage, StagePlan], stages: Stages, longer: Mapping[Stage, int]
+) -> Plans:
+    """The plans of a program in which an axis of some stages is longer now. longer: which."""
+    axes = {
+        stage: (stage.axes[place], current(stage, stages).axes[place])
+        for stage, place in longer.items()
+    }
+
+    def now(loop: Loop, stage: Stage) -> Loop:
+        old, new = axes[stage]
+        return replace(loop, axis=new) if loop.axis is old else loop
 
     def moved(site: Site) -> Site:
-        return replace(site, loop=now(site.loop)) if site.loop and site.stage is stage else site
+        inside = site.loop is not None and site.stage in axes
+        return replace(site, loop=now(site.loop, site.stage)) if inside else site  # type: ignore
 
-    plans = carried(plans, stages, moved)
-    plan = plans[padded]
-    plans[padded] = replace(
-        plan,
-        loops=tuple(map(now, plan.loops)),
-        ring=plan.ring and (longer if plan.ring[0] is axis else plan.ring[0], plan.ring[1]),
-        layout=plan.layout and tuple(map(now, plan.layout)),
-        prefetch=None,
-    )
-    return stages, plans, longer
+    found = carried(plans, stages, moved)
+    for stage, (old, new) in axes.items():
+        plan = found[current(stage, stages)]
+        found[current(stage, stages)] = replace(
+            plan,
+            loops=tuple([now(loop, stage) for loop in plan.loops]),
+            ring=plan.ring and (new if plan.ring[0] is old else plan.ring[0], plan.ring[1]),
+            layout=plan.layout and tuple([now(part, stage) for part in plan.layout]),
+            prefetch=None,
+        )
+    return found
 
 
 # --- plans of the program before ------------------------------------------------------------------

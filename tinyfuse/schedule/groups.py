@@ -179,7 +179,10 @@ class Grouping:
         """What two groups would be as one, and why they should not; found once for each two."""
         if (one, other) not in self.merged:
             units = sorted([*one.units, *other.units], key=lambda unit: self.order[unit.root])
-            group = Group(units, self._depth(one, other))
+            depth = self._depth(one, other)
+            if self._splits_rows(units, depth) and self._rows_at_once(units, depth - 1) > 1:
+                depth -= 1
+            group = Group(units, depth)
             self.merged[one, other] = group, self._refusal(units, group.depth)
         return self.merged[one, other]
 
@@ -217,10 +220,11 @@ class Grouping:
         if not depth:
             return "their outer loops do not go along with each other"
         work = sum([self.visits[unit] for unit in units])
-        places = math.prod(axis.extent for axis in units[-1].outer[:depth])
+        places = _places(units[-1], depth)
         if work >= PARALLEL_ELEMENTS and places < PLACES_PER_CORE * self.machine.cores:
             return f"threads would share only {places} steps"
-        if work >= PARALLEL_ELEMENTS and any(self._is_narrow(unit, depth) for unit in units):
+        narrow = work >= PARALLEL_ELEMENTS and any(self._is_narrow(unit, depth) for unit in units)
+        if narrow and self._rows_at_once(units, depth) == 1:
             return f"rows of less than {VECTOR_ROW} elements are too short for vectors"
         if work >= PARALLEL_ELEMENTS and self._splits_rows(units, depth):
             return f"rows of less than {VECTOR_ROW} elements are better one with the next"
@@ -234,6 +238,21 @@ class Grouping:
         """Whether a unit computes long on each element of a row, and rows are short."""
         inner = [axis for axis in unit.root.axes if axis not in unit.outer[:depth]]
         return unit.root in self.slow and 1 < math.prod(a.extent for a in inner) < VECTOR_ROW
+
+    def _rows_at_once(self, units: Sequence[Unit], depth: int) -> int:
+        """How many short rows one unit computes before the next one does: then its vectors go
+        through all their elements as one row. 1 where rows are long, or there are few."""
+        if not depth or any(unit.root.row_axis for unit in units):
+            return 1
+        longest = max(self.visits[unit] // _places(unit, depth) for unit in units)
+        rows = units[-1].outer[depth - 1].extent
+        if (
+            not 1 < longest < VECTOR_ROW
+            or sum(map(self.visits.__getitem__, units)) < PARALLEL_ELEMENTS
+        ):
+            return 1
+        at_once = 1 << (CHUNK // longest).bit_length() - 1
+        return at_once if rows >= PLACES_PER_CORE * self.machine.cores * at_once else 1
 
     def _splits_rows(self, units: Sequence[Unit], depth: int) -> bool:
         """Whether a loop through all elements as one would become loops over short rows."""
@@ -315,7 +334,9 @@ class Grouping:
         leader, depth, step = group.leader, group.depth, 1
         inside = set(group.units)
         whole = all(depth == len(unit.outer) and unit.is_elementwise for unit in group.units)
-        if whole and self._streams(group) > STREAMS:
+        if not whole:
+            step = self._rows_at_once(group.units, depth)
+        elif self._streams(group) > STREAMS:
             depth, step = (depth - 1, 1) if depth > 1 else (1, CHUNK)
         found = {}
         for unit in group.units[:-1]:
@@ -378,6 +399,11 @@ def _common(read: Read, along: Mapping[Axis, Axis], source: Unit, reader: Unit) 
         if pairs.get(own) is not other:
             return place
     return min(len(source.outer), len(reader.outer))
+
+
+def _places(unit: Unit, depth: int) -> int:
+    """How many steps the outermost loops of a unit have."""
+    return math.prod([axis.extent for axis in unit.outer[:depth]])
 
 
 def _visits(unit: Unit) -> int:

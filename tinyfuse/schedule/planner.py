@@ -15,6 +15,7 @@ from tinyfuse.schedule.loop_legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
 from tinyfuse.schedule.prefetching import prefetch_rows
 from tinyfuse.schedule.register_tiles import tile_reductions
+from tinyfuse.schedule.rounds import going_round
 from tinyfuse.schedule.row_blocks import block_rows
 from tinyfuse.schedule.scans import scan_side_by_side
 from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
@@ -63,8 +64,8 @@ def default_schedule(
     decisions = {stage: planner.decide(stage) for stage in reversed(stages.stages)}
     if fuse:
         planner.group(stages, decisions)
-    schedule = Schedule(stages, plans(stages, planner.inlined, planner.seats, machine))
-    found = tuple([decisions[stage] for stage in stages.stages])
+    schedule = planner.schedule(stages)
+    found = _decisions(schedule, {each.producer: each for each in decisions.values()})
     if fuse:
         schedule, found = block_rows(schedule, found, machine, stored)
         schedule, found = stream_few_rows(schedule, found, machine, stored)
@@ -112,6 +113,14 @@ class _Planner:
         self.inlined: set[Stage] = set()
         self.gathered: set[Stage] = set()
         self.seats: dict[Stage, Seat] = {}
+        self.round: list[Chain] = []  # those whose rows go round
+
+    def schedule(self, stages: Stages) -> Schedule:
+        """What is decided as a schedule, of a program with all copies of rows that it needs."""
+        inlined, seats = self.inlined, self.seats
+        for chain in self.round:
+            stages, inlined, seats = going_round(stages, chain, inlined, seats)
+        return Schedule(stages, plans(stages, inlined, seats, self.machine))
 
     def decide(self, stage: Stage) -> Decision:
         """Decide on one stage; its readers are decided already."""
@@ -207,7 +216,8 @@ class _Planner:
         """Each computes it for itself, where that takes no more loads than to read it."""
         content, names = self.content[stage], " and ".join(_named(readers))
         each = content.cost + max(use.repeated for use in uses)
-        if each * (len(readers) - 1) > CHEAP_FOR_EACH or large_loads(stage, content) > 1:
+        several = 1 if math.prod(stage.shape) == 1 else len(readers) - 1
+        if each * several > CHEAP_FOR_EACH or large_loads(stage, content) > 1:
             return STORE, f"{names} read it"
         for reader in readers:
             action, reason = self._into_reader(stage, [u for u in uses if u.reader is reader])
@@ -281,9 +291,10 @@ class _Planner:
             for stage, seat in grouping.seats(group).items():
                 self.seats[stage] = seat
                 decisions[stage] = _moved(decisions[stage], group, seat)
-        stencils = Stencils(grouping, self.machine)
+        stencils = Stencils(grouping, self.inlined, self.machine)
         for chain, seats in stencils.seats():
             self.seats.update(seats)
+            self.round += [chain] if chain.is_round else []
             for stage, seat in seats.items():
                 decisions[stage] = _in_chain(stage, decisions[stage], chain, seat)
         for seats in SmallKernels(grouping, self.seats).seats_of_runs():
@@ -318,6 +329,17 @@ class _Planner:
             self.seats[stage] = Seat(tree)
             return COMPUTE_AT, f"{tree.name} combines its {length} values as they are computed"
         return STORE, "threads share its blocks"
+
+
+def _decisions(schedule: Schedule, known: Mapping[str, Decision]) -> tuple[Decision, ...]:
+    """The decision on each stage of a schedule. known: by name, on all but copies."""
+    found = []
+    for stage in schedule.stages.stages:
+        readers = tuple([reader.name for reader in schedule.readers(stage)])
+        reason = "what stands at its other end is copied to both: no reader looks for that"
+        copy = Decision(stage.name, readers, "cache_read", reason)
+        found.append(known.get(stage.name, copy))
+    return tuple(found)
 
 
 def _moved(decision: Decision, group: Group, seat: Seat) -> Decision:

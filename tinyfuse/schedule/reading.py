@@ -13,6 +13,7 @@ from tinyfuse.schedule.text import NO_LOOPS, PARTS, PLACES, WORDS, Arguments, lo
 from tinyfuse.stage.copies import CacheRead, CacheWrite, Pad, changed
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
+from tinyfuse.stage.wrapping import Round, Wrap
 
 
 class _LoopText(NamedTuple):
@@ -39,8 +40,9 @@ _STAGE = re.compile(r"  (\w+): (.+)", re.ASCII)
 _PART = re.compile(r"(\w+)(?:\((.+)\))?", re.ASCII)
 _KINDS = "|".join([kind.value for kind in LoopKind if kind is not LoopKind.SERIAL])
 _COUNT = r"[1-9]\d{0,17}"
-_CHANGE = re.compile(r"  (\w+) = (cache_read|cache_write|pad)\((.+)\)", re.ASCII)
+_CHANGE = re.compile(r"  (\w+) = (cache_read|cache_write|pad|wrap)\((.+)\)", re.ASCII)
 _PADDED = re.compile(rf"(\w+) < ({_COUNT})", re.ASCII)
+_ROUND = re.compile(rf"(\w+) along (\w+) < (\d+) \+ ({_COUNT}) \+ (\d+)", re.ASCII)
 _LOOP = re.compile(
     rf"(\w+)(?: by ({_COUNT}))? < (0|{_COUNT})"
     rf"( reduced)?(?: (shifted|padded))?( fused)?(?: ({_KINDS}))?",
@@ -79,8 +81,20 @@ def _with_copy(stages: Stages, place: str, name: str, directive: str, arguments:
             raise ScheduleError(f"there is no {stage_name}; there are: {', '.join(known)}")
         return known[stage_name], known[stage_name].axis(axis) if axis else None
 
+    def turned(text: str) -> tuple[Stage, Round]:
+        match = _ROUND.fullmatch(text)
+        if match is None:
+            raise ScheduleError(f"wrap of {name} takes stages, as `y along i < 1 + 64 + 1`")
+        stage, axis = found(f"{match[1]} along {match[2]}")
+        before, period, after = map(int, match.groups()[2:])
+        if axis is None or axis.extent != period or axis not in stage.axes:
+            raise ScheduleError(f"{match[2]} of {stage.name} has no {period} elements")
+        return stage, Round(stage.axes.index(axis), period, before, after)
+
     first, *rest = arguments.split(", ")
     try:
+        if directive == "wrap":
+            return changed(stages, Wrap(tuple(map(turned, arguments.split(", ")))))
         source, _, axis = first.partition(" at ")
         stage, _ = found(source)
         if directive == "cache_read":

@@ -17,7 +17,7 @@ from typing import Literal
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.records import replace
-from tinyfuse.schedule.copying import with_local, with_padding, with_read_copied
+from tinyfuse.schedule.copying import with_local, with_padding, with_read_copied, with_rounds
 from tinyfuse.schedule.edits import alignment, placed, root_plan, with_loop
 from tinyfuse.schedule.legality import check
 from tinyfuse.schedule.loop_nest import loop_nest_text
@@ -215,6 +215,18 @@ class Schedule:
         stage, known = self.current(stage), self.find(stage, loop)
         make = partial(with_padding, self._places, stage, known)
         return self._changed(make, "pad", stage, f"{stage.name}, {loop_name(known)}")
+
+    def wrap(self, stage: Stage, axis: Axis, before: int, after: int) -> Schedule:
+        """Let an axis go round: so many of its last elements stand before the first one once more,
+        and so many of the first ones after the last.
+
+        What reads the stage as `np.roll` does then need not test for its ends, so that it can be
+        computed in parts. What is inlined into the stage goes round as well. The axes are others,
+        longer ones.
+        """
+        stage, before, after = self.current(stage), operator.index(before), operator.index(after)
+        make = partial(with_rounds, self._places, stage, axis, before, after)
+        return self._changed(make, "wrap", stage, f"{stage.name}, {axis.name}, {before}, {after}")
 
     def tile(
         self, stage: Stage, rows: Axis | Loop, columns: Axis | Loop, height: int, width: int

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tinyfuse.records import dataclass
+from tinyfuse.records import dataclass, replace
+from tinyfuse.stage.copies import current
 from tinyfuse.stage.index import Axis
-from tinyfuse.stage.ir import Stage
+from tinyfuse.stage.ir import Stage, Stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +28,16 @@ class Seat:
     is_one_element: bool = False
     ring: tuple[Axis, int] | None = None
     before: bool = False
+
+
+def carried(stage: Stage, seat: Seat, program: Stages) -> Seat:
+    """The seat of a stage in a program that was made of its own."""
+    kept, ring = seat.kept_at, seat.ring
+    if ring:
+        ring = current(stage, program).axes[stage.axes.index(ring[0])], ring[1]
+    return replace(
+        seat,
+        stage=current(seat.stage, program),
+        kept_at=kept and replace(kept, stage=current(kept.stage, program)),
+        ring=ring,
+    )

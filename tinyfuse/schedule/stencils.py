@@ -3,22 +3,25 @@
 A chain of stencils goes into the kernel of the last one, in one of two ways. As rings: each row is
 computed once per thread, just before the first row that reads it, and kept while it is read. As
 strips: for every few rows of the last stage all that they need of the others, which computes the
-rows at the edges of strips twice.
+rows at the edges of strips twice. Where rows go round, as `np.roll` lets them, the stages inside
+have copies of some at both ends.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
+from tinyfuse.errors import ScheduleError
 from tinyfuse.machine import Machine
-from tinyfuse.records import dataclass, field
+from tinyfuse.records import dataclass, field, replace
 from tinyfuse.schedule.groups import PLACES_PER_CORE, Group, Grouping, Read, Unit
 from tinyfuse.schedule.places import STACK_LIMIT
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage
+from tinyfuse.stage.wrapping import offsets_through
 
 # Rows further apart than this are no neighbourhood.
 WIDEST_HALO = 64
@@ -54,12 +57,15 @@ class Halo:
 @dataclass(eq=False, slots=True)
 class Chain:
     """Units that are computed in the loops of one over its rows. halos: of all, also of those that
-    were in its kernel before."""
+    were in its kernel before. is_round: whether the first row follows the last one; then `copied`
+    are the arrays that it has copies of."""
 
     last: Unit
     rows: Axis
     halos: dict[Stage, Halo]
     members: list[Unit] = field(default_factory=list)
+    is_round: bool = False
+    copied: tuple[Stage, ...] = ()
 
     def recompute(self, stage: Stage, step: int) -> float:
         """How often strips of so many rows compute each row of a stage."""
@@ -67,11 +73,13 @@ class Chain:
 
 
 class Stencils:
-    """Finds chains among the units and groups of a program."""
+    """Finds chains among the units and groups of a program. inlined: stages without loops."""
 
-    def __init__(self, grouping: Grouping, machine: Machine):
+    def __init__(self, grouping: Grouping, inlined: Container[Stage], machine: Machine):
         self.grouping = grouping
+        self.inlined = inlined
         self.machine = machine
+        self.rounds: dict[Stage, dict[Stage, set[int]] | None] = {}
         self.taken: set[Unit] = set()
         self.reasons: dict[Stage, str] = {}  # why a unit is not in a chain with all that read it
 
@@ -81,6 +89,8 @@ class Stencils:
             group = self.grouping.group_of[unit]
             if unit is group.leader and unit not in self.taken:
                 chain = self._chain(group)
+                if chain and not chain.members and self._may_go_round(group):
+                    chain = self._chain(group, is_round=True)
                 seats = self._seats(chain) if chain and chain.members else None
                 if chain and seats:
                     self.taken.update(chain.members)
@@ -91,14 +101,15 @@ class Stencils:
 
     # --- chains -----------------------------------------------------------------------------------
 
-    def _chain(self, group: Group) -> Chain | None:
+    def _chain(self, group: Group, is_round: bool = False) -> Chain | None:
         """All that can go into the kernel of a group, the nearest first."""
         last = group.leader
         if not last.outer or last.outer[0] is not next(iter(last.root.axes)):
             return None
         if any(not unit.is_elementwise for unit in group.units):
             return None
-        chain = Chain(last, last.outer[0], {unit.root: Halo(0, 0) for unit in group.units})
+        halos = {unit.root: Halo(0, 0) for unit in group.units}
+        chain = Chain(last, last.outer[0], halos, is_round=is_round)
         waiting: list[tuple[int, Unit]] = []  # those that the chain reads, the last ones first
         self._wait(waiting, group)
         while waiting:
@@ -126,13 +137,14 @@ class Stencils:
         """A chain with the units of one more group; None where not all of them can go there."""
         if not all(self._is_free(unit) for unit in group.units):
             return None
-        grown = Chain(chain.last, chain.rows, dict(chain.halos), list(chain.members))
+        grown = replace(chain, halos=dict(chain.halos), members=list(chain.members))
         for unit in reversed(group.units):
-            halo = self._halo(unit, grown)
+            halo = self._round_halo(unit, grown) if chain.is_round else self._halo(unit, grown)
             if halo is None:
                 return None
             grown.halos[unit.root] = halo
             grown.members.append(unit)
+        grown.copied = self._copied(grown) if chain.is_round else ()
         if self._fits(grown):
             return grown
         reason = f"the rows of it that {chain.last.root.name} needs at a time are too many"
@@ -165,6 +177,58 @@ class Stencils:
                 there = Halo(at.low + offset, at.high + offset)
                 halo = there if halo is None else halo.hull(there)
         return halo
+
+    # --- rows that go round -----------------------------------------------------------------------
+
+    def _may_go_round(self, group: Group) -> bool:
+        """Whether a group reads rows of another one far from its own, as at its other end."""
+        return any(
+            self.grouping.unit_of.get(read.source) and _is_by_rows(read, unit.root)
+            for unit in group.units
+            for read in self.grouping.reads[unit.root]
+            if (offset := _offset(read, unit.root)) is None or abs(offset) > WIDEST_HALO
+        )
+
+    def _round_halo(self, unit: Unit, chain: Chain) -> Halo | None:
+        """The rows of a unit that a chain needs, round and round; None as of others."""
+        readers = self.grouping.readers.get(unit.root, ())
+        if not readers or any(reader.root not in chain.halos for reader in readers):
+            return None
+        halo: Halo | None = None
+        for reader in readers:
+            offsets = (self._offsets(reader.root) or {}).get(unit.root)
+            if not offsets or max(map(abs, offsets)) > WIDEST_HALO:
+                return None
+            at = chain.halos[reader.root]
+            there = Halo(at.low + min(offsets), at.high + max(offsets))
+            halo = there if halo is None else halo.hull(there)
+        own = self._offsets(unit.root) is not None and unit.root.shape[0] == chain.rows.extent
+        return halo if own else None
+
+    def _offsets(self, root: Stage) -> dict[Stage, set[int]] | None:
+        """How many rows below its own row a unit reads others; None where that is not all that its
+        rows depend on."""
+        if root not in self.rounds:
+            try:
+                self.rounds[root] = offsets_through(root, self.inlined, self.grouping.order)
+            except ScheduleError:
+                self.rounds[root] = None
+        return self.rounds[root]
+
+    def _copied(self, chain: Chain) -> tuple[Stage, ...]:
+        """The arrays from outside that units of a chain read along their rows, unless only at
+        rows of the last one."""
+        inside = {unit.root for unit in chain.members}
+        found = {
+            source: None
+            for unit in chain.halos
+            for source, offsets in (self._offsets(unit) or {}).items()
+            if source not in self.inlined and source not in chain.halos
+            if unit in inside or offsets != {0}
+        }
+        return tuple(found)
+
+    # --- how large --------------------------------------------------------------------------------
 
     def _fits(self, chain: Chain) -> bool:
         """Whether a chain leaves its kernel small enough, and can be computed in time."""
@@ -200,6 +264,8 @@ class Stencils:
 
     def _rings(self, chain: Chain) -> dict[Stage, int] | None:
         """How many rows of each unit are kept; None where they are too many."""
+        if chain.is_round:
+            return None  # what begins at each end is other code
         stencils = [unit.root for unit in chain.members if chain.halos[unit.root].width]
         if len(stencils) > MOST_RINGS or chain.rows.extent < 8 * self.machine.cores:
             return None
@@ -213,7 +279,7 @@ class Stencils:
         """How many rows of the last unit to compute at a time; None where no number is good."""
         wide = max(chain.halos[unit.root].width for unit in chain.members)
         row = max(_row_bytes(unit.root) for unit in chain.members)
-        alive = self._alive(chain)
+        alive = self._alive(chain) + sum(map(_row_bytes, chain.copied))
         rows = min(min(self.machine.l2 * 3 // 4, STACK_BYTES) // alive, STACK_LIMIT // row) - wide
         if rows < 1:
             return None

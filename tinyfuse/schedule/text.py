@@ -29,6 +29,7 @@ from tinyfuse.loops.ir import LoopKind
 from tinyfuse.schedule.places import Loop, Place, Prefetch, Site, StagePlan
 from tinyfuse.stage.copies import CacheWrite, Change, Pad, changes
 from tinyfuse.stage.ir import Stage
+from tinyfuse.stage.wrapping import Round, Wrap
 
 if TYPE_CHECKING:
     from tinyfuse.schedule.reading import Program
@@ -52,12 +53,20 @@ def _change_text(change: Change) -> str:
         return f"  {change.name} = cache_write({change.stage.name})"
     if isinstance(change, Pad):
         return f"  {change.name} = pad({change.stage.name}, {change.axis.name} < {change.extent})"
+    if isinstance(change, Wrap):
+        rounds = [_round_text(stage, known) for stage, known in change.rounds]
+        return f"  {change.name} = wrap({', '.join(rounds)})"
     readers = [
         f"{reader.name} along {axis.name}" if axis else reader.name
         for reader, axis in change.readers
     ]
     source = f"{change.source.name} at {change.index.name}" if change.index else change.source.name
     return f"  {change.name} = cache_read({', '.join([source, *readers])})"
+
+
+def _round_text(stage: Stage, known: Round) -> str:
+    axis = stage.axes[known.place]
+    return f"{stage.name} along {axis.name} < {known.before} + {known.period} + {known.after}"
 
 
 def _plan_text(stage: Stage, plan: StagePlan, whole: bool) -> str:

@@ -16,12 +16,12 @@ from tinyfuse.stage.expr import (
     Load,
     depends_on,
     loads,
-    rewrite,
     select,
     substitute,
 )
 from tinyfuse.stage.index import Axis, affine
-from tinyfuse.stage.ir import Order, Scatter, Stage, Stages
+from tinyfuse.stage.ir import Order, Stage, Stages, rewritten
+from tinyfuse.stage.wrapping import Wrap, wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Pad:
         return self.stage.name
 
 
-Change = CacheRead | CacheWrite | Pad
+Change = CacheRead | CacheWrite | Pad | Wrap
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -85,7 +85,10 @@ def changed(stages: Stages, change: Change) -> Stages:
     Raises ScheduleError where there is one of that name, and where the change is no such one.
     """
     if change not in stages.derived:
-        if not isinstance(change, Pad) and fresh_name(change.name, stages) != change.name:
+        if (
+            isinstance(change, CacheRead | CacheWrite)
+            and fresh_name(change.name, stages) != change.name
+        ):
             raise ScheduleError(f"there is a stage {change.name} already")
         stages.derived.setdefault(change, MAKE[type(change)](stages, change))
     return stages.derived[change]
@@ -228,10 +231,24 @@ def is_along(load: Load, along: Axis | None, index: Axis | None) -> bool:
     return place is not None and place.depends_on(along)
 
 
+def _with_wrapping(stages: Stages, change: Wrap) -> Stages:
+    made = [each for each in changes(stages) if isinstance(each, Wrap)]
+    earlier = {
+        current(stage, stages): known
+        for each in made
+        for stage, known in each.rounds
+        if known.place == change.place
+    }
+    ordered, new = wrapped(stages, change, earlier)
+    outputs = tuple([new.get(stage, stage) for stage in stages.outputs])
+    return Stages(stages.name, stages.inputs, ordered, outputs, Origin(stages, change, new))
+
+
 MAKE: Mapping[type, Callable[[Stages, Change], Stages]] = {
     CacheRead: _with_read,  # type: ignore[dict-item]
     CacheWrite: _with_write,  # type: ignore[dict-item]
     Pad: _with_padding,  # type: ignore[dict-item]
+    Wrap: _with_wrapping,  # type: ignore[dict-item]
 }
 
 
@@ -263,22 +280,9 @@ def _rebuilt(
                 source = redirected(stage, node) or new.get(node.source, node.source)
                 return node if source is node.source else Load(source, node.indices, node.data)
 
-            found = _with_loads(stage, leaf)
+            found = rewritten(stage, leaf)
             if found is not stage:
                 new[stage] = found
         ordered.append(new.get(stage, stage))
     outputs = tuple([new.get(stage, stage) for stage in stages.outputs])
     return Stages(stages.name, stages.inputs, tuple(ordered), outputs, Origin(stages, change, new))
-
-
-def _with_loads(stage: Stage, leaf: Callable[[Expr], Expr]) -> Stage:
-    assert stage.body is not None
-    body, scatter = rewrite(stage.body, leaf), stage.scatter
-    if scatter:
-        start = rewrite(scatter.start, leaf)
-        targets = tuple([rewrite(target, leaf) for target in scatter.targets])
-        if start is not scatter.start or targets != scatter.targets:
-            scatter = Scatter(start, targets)
-    if body is stage.body and scatter is stage.scatter:
-        return stage
-    return replace(stage, body=body, scatter=scatter)

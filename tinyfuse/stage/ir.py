@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tinyfuse.errors import ScheduleError
-from tinyfuse.records import dataclass, field
-from tinyfuse.stage.expr import Expr, Load, loads
+from tinyfuse.records import dataclass, field, replace
+from tinyfuse.stage.expr import Expr, Load, loads, rewrite
 from tinyfuse.stage.index import Axis, IndexLike, affine
 
 if TYPE_CHECKING:
@@ -143,6 +143,22 @@ class Stages:
     outputs: tuple[Stage, ...]
     origin: Origin | None = None
     derived: dict[Change, Stages] = field(default_factory=dict)
+
+
+def rewritten(
+    stage: Stage, leaf: Callable[[Expr], Expr], call: Callable[[Expr], Expr] | None = None
+) -> Stage:
+    """A stage with all its expressions rewritten; itself where that changes none."""
+    assert stage.body is not None
+    body, scatter = rewrite(stage.body, leaf, call), stage.scatter
+    if scatter:
+        start = rewrite(scatter.start, leaf, call)
+        targets = tuple([rewrite(target, leaf, call) for target in scatter.targets])
+        if start is not scatter.start or targets != scatter.targets:
+            scatter = Scatter(start, targets)
+    if body is stage.body and scatter is stage.scatter:
+        return stage
+    return replace(stage, body=body, scatter=scatter)
 
 
 def sources_of(stages: Iterable[Stage]) -> tuple[Source, ...]:

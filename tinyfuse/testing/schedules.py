@@ -178,6 +178,13 @@ def _pad(choices: Choices, schedule: Schedule) -> Schedule:
     return schedule.pad(stage, _loop(choices, schedule, stage))
 
 
+def _wrap(choices: Choices, schedule: Schedule) -> Schedule:
+    stage = _stage(choices, schedule)
+    if not stage.axes:
+        raise ScheduleError(f"{stage.name} has no axes")
+    return schedule.wrap(stage, choices.choose(stage.axes), choices.below(4), choices.below(4))
+
+
 def _fuse(choices: Choices, schedule: Schedule) -> Schedule:
     stage = _stage(choices, schedule)
     loops = schedule[stage].loops
@@ -195,5 +202,5 @@ DIRECTIVES: tuple[Callable[[Choices, Schedule], Schedule], ...] = (
     _split, _split, _tile, _reorder, _parallel, _vectorize, _unroll, _inline, _store,
     _compute_at, _compute_at, _compute_at, _compute_further_in, _compute_with, _store_at, _store_at,
     _stream_store, _fold, _fold, _prefetch, _cache_read, _cache_read, _cache_write, _layout,
-    _layout, _pad, _fuse,
+    _layout, _pad, _wrap, _fuse,
 )  # fmt: skip

@@ -34,6 +34,7 @@ from tinyfuse.trace import sorting as _sorting
 from tinyfuse.trace import special_values as _special_values
 from tinyfuse.trace import weak_integers as _weak_integers
 from tinyfuse.trace.captured import Captured, Place
+from tinyfuse.trace.lists import take_lists as _take_lists
 from tinyfuse.trace.operations import is_traced
 from tinyfuse.trace.run import trace
 from tinyfuse.trace.scope import as_traced
@@ -88,3 +89,4 @@ _CHAPTERS = (
     _special_values,
     _weak_integers,
 )
+_take_lists()

@@ -30,9 +30,18 @@ def _binary(ufunc: np.ufunc, reflected: bool = False) -> Callable[[Tracer, Any],
 
 
 def _power_operator(self: Tracer, other: Any, modulo: Any = None) -> Any:
-    if type(other) is int and other == 2 and not self._scalar:
-        return operate(apply, np.square, (self,))  # of bool gives int8, unlike np.power
-    return _power_of(self, other)
+    used = None if self._scalar else _of_arrays(self, other)
+    return operate(apply, used, (self,)) if used else _power_of(self, other)
+
+
+def _of_arrays(x: Tracer, exponent: Any) -> np.ufunc | None:
+    """What numpy's arrays compute a power by, of numbers only by the operator, other than np.power:
+    squares of bool are int8, and the root of -0.0 is -0.0."""
+    if type(exponent) is int and exponent == 2:
+        return np.square
+    if type(exponent) is float and exponent == 0.5 and x.dtype.kind == "f":
+        return np.sqrt
+    return None
 
 
 _power_of = _binary(np.power)
@@ -85,8 +94,9 @@ def _in_place(ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
 
 def _computed(ufunc: np.ufunc, x: Tracer, other: Any) -> tuple[np.ufunc, Tracer]:
     """What an augmented operator computes, and the ufunc that numpy does it by."""
-    if ufunc is np.power and type(other) is int and other == 2:
-        return np.square, apply(np.square, (x,))
+    power = _of_arrays(x, other) if ufunc is np.power else None
+    if power:
+        return power, apply(power, (x,))
     if ufunc is np.matmul:
         _require_matrices(x, other)
     implementation = COMPOSED_UFUNCS.get(ufunc)

@@ -256,8 +256,8 @@ class Scope:
 
     def module(self, module: ModuleType, place: Place | None = None) -> ModuleType:
         """A stand-in for numpy, or for a module of the user's."""
-        if module is np:
-            return NUMPY
+        if module is np or module is np.linalg:
+            return NUMPY if module is np else NUMPY.linalg
         if not is_users(module.__name__, getattr(module, "__file__", None) or ""):
             return module
         known = self._modules.get(id(module))

@@ -100,21 +100,24 @@ def originals() -> list[Any]:
 
 
 class Numpy(ModuleType):
-    """numpy, as traced functions see it."""
+    """A module of numpy's, as traced functions see it."""
 
-    def __init__(self) -> None:
-        super().__init__(np.__name__, np.__doc__)
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__(module.__name__, module.__doc__)
+        vars(self)["__wrapped__"] = module
         for name in ("__file__", "__loader__", "__path__", "__spec__", "__version__"):
-            vars(self)[name] = getattr(np, name)
+            if hasattr(module, name):
+                vars(self)[name] = getattr(module, name)
 
     def __getattr__(self, name: str) -> Any:
-        value = stand_in_for(getattr(np, name))
+        value = stand_in_for(getattr(vars(self)["__wrapped__"], name))
         if not name.startswith("__"):
             vars(self)[name] = value
         return value
 
     def __dir__(self) -> list[str]:
-        return dir(np)
+        return dir(vars(self)["__wrapped__"])
 
 
-NUMPY = Numpy()
+NUMPY = Numpy(np)
+replace(np.linalg, Numpy(np.linalg))
