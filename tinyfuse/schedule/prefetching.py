@@ -1,8 +1,8 @@
 """Which rows are asked for ahead of their use: those of arrays that no cache holds.
 
 Processors fetch ahead of loops by themselves, but not from the end of a row to the next one when
-other loops run in between. So while a kernel computes on a row that it has loaded, it asks for the
-next one, a few lines at a time.
+other loops run in between. So while a kernel computes on a row that it has loaded, it asks for one
+of the next, a few lines at a time.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ LEAST_ROW = 1 << 10
 # Elements in whose time the lines of as many are asked for; of a result, those of a block, as they
 # are computed before they are stored where it is streamed.
 STEP = 64
+# How many rows ahead of its own a stage inside a kernel asks: the end of the next row would be read
+# before it is there, as what is left of a row takes less time than to fetch it.
+AHEAD = 2
 # What computing an element takes, in additions, so that memory would be idle meanwhile: a logarithm
 # or an exponential, at least.
 LEAST_COST = 12
@@ -31,7 +34,7 @@ LEAST_COST = 12
 
 def prefetch_rows(schedule: Schedule, machine: Machine) -> Schedule:
     """In kernels that go through the rows of a large array more than once, and compute long on each
-    element, ask for the next row."""
+    element, ask for the rows that follow."""
     places = schedule.places
     large = _large(schedule, machine)
     for root in places.kernels if large else ():
@@ -84,9 +87,9 @@ def _prefetched(schedule: Schedule, root: Stage, source: Stage, readers: list[St
         assert rows is not None
         if _computes_long(schedule, reader) and not schedule[reader].prefetch:
             axis = reader.axes[-1]
-            step = BLOCK // reader.dtype.itemsize if reader is root else STEP
+            step, distance = (BLOCK // reader.dtype.itemsize, 1) if reader is root else (STEP, AHEAD)
             split = schedule.split(reader, axis, step)
-            return split.prefetch(reader, source, Loop(axis, step), (root, rows))
+            return split.prefetch(reader, source, Loop(axis, step), (root, rows), distance)
     return schedule
 
 
