@@ -511,3 +511,60 @@ def test_the_exponential_of_what_is_not_above_0(
     assert of(lambda build, x: build.reduce("max", x, *axes)) == expected
     assert of(lambda build, x: build.reduce("min", x, *axes)) == "exp"
     assert of(lambda build, x: build.reduce("max", build.op("negative", x), *axes)) == "exp"
+
+
+def _halved(build: GraphBuilder, x: Var) -> Var:
+    return build.op("multiply", build.op("multiply", Literal(np.float32(-0.5)), x), x)
+
+
+def _over_a_width(build: GraphBuilder, x: Var) -> Var:
+    return build.op("divide", build.op("negative", build.op("square", x)), Literal(np.float32(3.0)))
+
+
+def _minus_the_size(build: GraphBuilder, x: Var) -> Var:
+    return build.op("negative", build.op("absolute", x))
+
+
+def _minus_a_halved_square(build: GraphBuilder, x: Var) -> Var:
+    return build.op(
+        "negative", build.op("multiply", build.op("divide", x, Literal(np.float32(2.0))), x)
+    )
+
+
+def _a_square(build: GraphBuilder, x: Var) -> Var:
+    return build.op(
+        "negative", build.op("multiply", Literal(np.float32(-0.5)), build.op("square", x))
+    )
+
+
+def _a_cube(build: GraphBuilder, x: Var) -> Var:
+    return build.op("negative", build.op("multiply", build.op("square", x), x))
+
+
+def _over_itself(build: GraphBuilder, x: Var) -> Var:
+    return build.op("divide", Literal(np.float32(-0.5)), build.op("square", x))
+
+
+@pytest.mark.parametrize(
+    ("exponent", "expected"),
+    [
+        (_halved, "exp_nonpositive"),
+        (_over_a_width, "exp_nonpositive"),
+        (_minus_the_size, "exp_nonpositive"),
+        (_minus_a_halved_square, "exp_nonpositive"),
+        (_a_square, "exp"),
+        (_a_cube, "exp"),
+        (_over_itself, "exp"),
+    ],
+)
+def test_the_exponential_of_minus_a_square(
+    exponent: Callable[[GraphBuilder, Var], Var], expected: str
+) -> None:
+    build = GraphBuilder()
+    x = build.input("x", 4)
+    graph = simplify(build.graph(build.op("exp", exponent(build, x))))
+    assert graph.eqns[-1].params["op"] == expected
+    values = [np.array([0.0, -0.0, 1e30, -np.inf], np.float32)]
+    (found,) = interpret(graph, values, PlainNumerics())
+    (plain,) = interpret(build.graph(build.op("exp", exponent(build, x))), values, PlainNumerics())
+    assert found.tobytes() == plain.tobytes()

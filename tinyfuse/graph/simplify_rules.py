@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from tinyfuse.dtypes import FLOATING
 from tinyfuse.graph import primitives as p
-from tinyfuse.graph.differences import Producer, is_less_its_largest
 from tinyfuse.graph.ir import Atom, Eqn, Literal, Primitive, Var
 from tinyfuse.graph.scalar_ops import EXP_NONPOSITIVE
+from tinyfuse.graph.signs import Producer, is_never_positive
 from tinyfuse.records import replace
 
 # What an equation is: an earlier value, or an equation with the same output.
@@ -25,7 +26,8 @@ def _elementwise(producer: Producer, eqn: Eqn) -> Result:
         for atom, scalar in zip(eqn.inputs, scalars, strict=True)
         if scalar is None and isinstance(atom, Var)
     ]
-    if eqn.params["op"] == "exp" and is_less_its_largest(eqn.inputs[0], producer):
+    exponential = eqn.params["op"] == "exp" and eqn.output.dtype in FLOATING
+    if exponential and is_never_positive(eqn.inputs[0], producer):
         return replace(eqn, params={"op": EXP_NONPOSITIVE})
     if not arrays or not any(scalars):
         return eqn
