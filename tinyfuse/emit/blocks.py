@@ -13,8 +13,8 @@ import numpy as np
 
 from tinyfuse.dtypes import FLOAT32 as FLOAT
 from tinyfuse.emit.ctext import type_text
-from tinyfuse.loops.divisions import needed, shared_divisions
-from tinyfuse.loops.ir import Buffer, For, Let, Row, Scope, Statement, Store
+from tinyfuse.loops.divisions import holds_fractions, needed, shared_divisions
+from tinyfuse.loops.ir import Buffer, For, Kernel, Let, Row, Scope, Statement, Store
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import with_values
 from tinyfuse.loops.streaming import BLOCK
@@ -27,6 +27,7 @@ _NOTHING = Const(FLOAT.type(0))  # stands for what is not to be computed
 class KernelText(Protocol):
     """What writes the function around the loop."""
 
+    kernel: Kernel
     used: dict[str, None]
 
     def steps(self, node: For, first: str, last: str) -> list[str]: ...
@@ -156,7 +157,9 @@ class BlockLoop:
     def _division(self, to: Row, dividends: Row, divisor: Expr) -> str:
         rows = [self.kernel.row(row) for row in (to, dividends)]
         value = self.kernel.value(divisor)
-        return self.kernel.prelude_call("tf_divide_row_float", *rows, self._count(), value)
+        fractions = holds_fractions(dividends.buffer, self.kernel.kernel)
+        function = "tf_divide_fractions_float" if fractions else "tf_divide_row_float"
+        return self.kernel.prelude_call(function, *rows, self._count(), value)
 
     def _dividends(self, division: Op, body: Sequence[Statement], lines: list[str]) -> Row:
         """Where they lie; put there by `lines` if they have to be computed."""

@@ -36,7 +36,7 @@ def _without_constants(atom: Atom, producer: Producer) -> tuple[bool, Atom]:
     negative = False
     for _ in range(LONGEST):
         eqn = producer(atom, p.elementwise)
-        factor = eqn and _constant_factor(eqn)
+        factor = _constant_factor(eqn) if eqn else None
         if factor is None:
             break
         atom, constant = factor
@@ -44,10 +44,10 @@ def _without_constants(atom: Atom, producer: Producer) -> tuple[bool, Atom]:
     return negative, atom
 
 
-def _constant_factor(eqn: Eqn) -> tuple[Atom, float] | None:
+def _constant_factor(eqn: Eqn) -> tuple[Atom, np.generic] | None:
     """An operand that an equation multiplies or divides by a real number, and one of its sign."""
     if eqn.params["op"] == "negative":
-        return eqn.inputs[0], -1.0
+        return eqn.inputs[0], np.float32(-1)
     if eqn.params["op"] in ("multiply", "divide") and isinstance(eqn.inputs[1], Literal):
         return eqn.inputs[0], eqn.inputs[1].value
     if eqn.params["op"] == "multiply" and isinstance(eqn.inputs[0], Literal):

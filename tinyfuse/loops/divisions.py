@@ -7,8 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyfuse.dtypes import FLOAT32
+from tinyfuse.graph.scalar_ops import EXP_NONPOSITIVE
 from tinyfuse.loops.invariants import Varying, varying_in
-from tinyfuse.loops.ir import For, Let, Statement, Store
+from tinyfuse.loops.ir import (
+    Buffer,
+    For,
+    Kernel,
+    Let,
+    Scope,
+    Statement,
+    Store,
+    walk_statements,
+    written_by,
+)
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.stage.expr import Const, Expr, Load, Op, always_run, walk
 
@@ -43,6 +54,19 @@ def shared_divisions(loop: For) -> list[Op]:
             if statement.value in depending:
                 depending.add(statement.local)
     return found
+
+
+def holds_fractions(buffer: Buffer, kernel: Kernel) -> bool:
+    """Whether all that a kernel stores in memory of its own is from 0 to 1, or NaN."""
+    if buffer.scope is not Scope.STACK:
+        return False
+    writers = [node for node in walk_statements(kernel.body) if buffer in written_by(node)]
+    return bool(writers) and all(
+        isinstance(node, Store)
+        and isinstance(node.value, Op)
+        and node.value.name == EXP_NONPOSITIVE
+        for node in writers
+    )
 
 
 def needed(statements: Sequence[Statement]) -> list[Statement]:

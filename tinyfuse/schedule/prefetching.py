@@ -87,9 +87,11 @@ def _prefetched(schedule: Schedule, root: Stage, source: Stage, readers: list[St
         assert rows is not None
         if _computes_long(schedule, reader) and not schedule[reader].prefetch:
             axis = reader.axes[-1]
-            step, distance = (BLOCK // reader.dtype.itemsize, 1) if reader is root else (STEP, AHEAD)
+            last = reader is root
+            step = BLOCK // reader.dtype.itemsize if last else STEP
+            ahead = 1 if last else AHEAD
             split = schedule.split(reader, axis, step)
-            return split.prefetch(reader, source, Loop(axis, step), (root, rows), distance)
+            return split.prefetch(reader, source, Loop(axis, step), (root, rows), ahead)
     return schedule
 
 
