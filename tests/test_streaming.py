@@ -325,6 +325,44 @@ def test_results_that_are_read_again_are_not_streamed() -> None:
     assert [s.name for s in schedule.stages.stages if schedule[s].streamed] == ["out"]
 
 
+# What is asked for while a block is computed
+
+
+def computed(op: str, rows: int = 1000) -> str:
+    """The C of a function of `rows` rows of 1200 elements, one row of weights beside them."""
+    build = GraphBuilder("computed")
+    x, w = build.input("x", rows, 1200), build.input("w", 1200)
+    y = build.op("add", x, build.broadcast(w, rows, 1200))
+    stages = build_stages(build.graph(build.op("multiply", build.op(op, y), x)))
+    schedule = Schedule(stages)
+    for stage in stages.stages[:-1]:
+        schedule = schedule.inline(stage)
+    return emit_c(lower(schedule.stream_store(stages.stages[-1]), REFERENCE)).text
+
+
+def test_the_next_block_is_asked_for_where_computing_takes_long() -> None:
+    text = computed("tanh")
+    parsed(text)
+    assert text.count("tf_prefetch(") == 2  # the function, and large rows once
+    assert "      tf_prefetch(x + 1200 * i + j_next, 1024);\n" in text
+    assert "tf_prefetch(" not in computed("sqrt")  # memory is busy anyway
+    assert "tf_prefetch(" not in computed("tanh", rows=800)  # it stays in the caches
+
+
+def test_of_elements_around_each_other_the_last_is_asked_for() -> None:
+    def program(build: GraphBuilder) -> Graph:
+        x = build.input("x", 3 * MIB, dtype="float64")
+        parts = [build.slice(x, [slice(k, 3 * MIB - 2 + k)]) for k in (0, 2)]
+        return build.graph(build.op("exp", build.cast(build.op("add", *parts), "float32")))
+
+    stages = stages_of(program)
+    schedule = Schedule(stages)
+    for stage in stages.stages[:-1]:
+        schedule = schedule.inline(stage)
+    text = emit_c(lower(schedule.stream_store(stages.stages[-1]), REFERENCE)).text
+    assert re.findall(r"tf_prefetch\(x.*\);", text) == ["tf_prefetch(x + i_next + 2, 2048);"]
+
+
 # The same bits
 
 

@@ -17,7 +17,7 @@ from tinyfuse.loops.divisions import holds_fractions, needed, shared_divisions
 from tinyfuse.loops.ir import Buffer, For, Kernel, Let, Row, Scope, Statement, Store
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import with_values
-from tinyfuse.loops.streaming import BLOCK
+from tinyfuse.loops.streaming import BLOCK, read_ahead
 from tinyfuse.stage.expr import Const, Expr, Load, Op
 from tinyfuse.stage.index import Affine, Axis, affine, index_text
 
@@ -62,11 +62,13 @@ class BlockLoop:
         self.loop, self.kernel, self.taken, self.single = loop, kernel, taken, single
         variable = loop.variable
         self.first: Axis | int = variable.start
-        self.following = f"{variable.start + variable.extent}"
+        self.next: Axis | int = variable.start + variable.extent
         if not single:
-            first = unused(f"{variable.name}_first", taken)
-            self.first = Axis(first, variable.extent, variable.start)
-            self.following = unused(f"{variable.name}_next", taken)
+            first, following = (unused(f"{variable.name}_{s}", taken) for s in ("first", "next"))
+            self.first, self.next = (
+                Axis(name, variable.extent, variable.start) for name in (first, following)
+            )
+        self.following = index_text(self.next)
         self.place = affine(variable) - self.first  # of an element within its block
         self.blocks: list[Buffer] = []
         self.streamed: list[tuple[Row, Buffer]] = []
@@ -78,9 +80,10 @@ class BlockLoop:
         steps = self._divided(body)
         declared = [f"{self._type(b)} {b.name}[{b.size}];" for b in self.blocks]
         stored = [f"{self._stored(target, block)};" for target, block in self.streamed]
+        asked = [f"{self._asked(row)};" for row in read_ahead(self.loop)] if self.streamed else []
         if self.single:
             return [*declared, *steps, *stored]
-        inside = [*declared, f"{following} = {self._following(end)};", *steps, *stored]
+        inside = [*declared, f"{following} = {self._following(end)};", *asked, *steps, *stored]
         head = f"for (long {first} = {begin}, {following}; {first} < {end}; {first} = {following})"
         return [f"{head} {{", *[f"  {line}" for line in inside], "}"]
 
@@ -90,14 +93,26 @@ class BlockLoop:
     def _following(self, end: str) -> str:
         """Where the next block begins."""
         first = index_text(self.first)
-        largest = max([block.dtype.itemsize for block in self.blocks], default=FLOAT.itemsize)
         if self.streamed:
             target, left = self.kernel.row(self.streamed[0][0]), f"{end} - {first}"
-            length = self.kernel.prelude_call("tf_stream_length", target, left, str(largest))
+            length = self.kernel.prelude_call(
+                "tf_stream_length", target, left, str(self._itemsize())
+            )
             return f"{first} + {length}"
-        length = str(BLOCK // largest)
+        length = str(BLOCK // self._itemsize())
         last = str(int(end) - int(length)) if end.isdecimal() else f"{end} - {length}"
         return f"{first} < {last} ? {first} + {length} : {end}"
+
+    def _itemsize(self) -> int:
+        """Bytes of the largest elements of a block."""
+        return max([block.dtype.itemsize for block in self.blocks], default=FLOAT.itemsize)
+
+    def _asked(self, row: Row) -> str:
+        """The next block of a row that is read, ahead of its use."""
+        position = row.position.substitute({self.loop.variable: self.next})
+        nbytes = BLOCK // self._itemsize() * row.buffer.dtype.itemsize
+        place = self.kernel.row(Row(row.buffer, position))
+        return self.kernel.prelude_call("tf_prefetch", place, str(nbytes))
 
     def _count(self) -> str:
         """How many elements a block has."""

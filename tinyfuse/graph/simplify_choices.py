@@ -11,9 +11,9 @@ import math
 
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
-from tinyfuse.graph.differences import Producer
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.signs import Producer
 from tinyfuse.records import replace
 
 # What a branch may cost at most, in additions, to be computed where it is not chosen.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tinyfuse.loops.ir import Buffer, For, Let, Scope, Store
+from tinyfuse.loops.ir import Buffer, For, Let, Row, Scope, Store
 from tinyfuse.loops.rewrite import values_of
-from tinyfuse.machine import LINE_BYTES
+from tinyfuse.machine import LINE_BYTES, MIB
+from tinyfuse.stage.analysis import point_cost
 from tinyfuse.stage.expr import Load, walk
 from tinyfuse.stage.index import Affine
 
@@ -15,6 +16,11 @@ BLOCK = 1024
 LEAST_ROW = 4096
 # The same where rows are whole lines: memory is written several lines at a time.
 LEAST_LINES = 2 * LINE_BYTES
+# What computing an element takes, in additions, so that memory would be idle meanwhile: a logarithm
+# or an exponential, at least.
+LONG_COMPUTATION = 12
+# Bytes of an array from which on no core's own caches hold it.
+LARGE = 4 * MIB
 
 
 def can_stream(loop: For, store: Store) -> bool:
@@ -38,6 +44,30 @@ def can_stream(loop: For, store: Store) -> bool:
         for value in values_of(node)
         for part in walk(value)
     )
+
+
+def read_ahead(loop: For) -> list[Row]:
+    """What a loop reads side by side of large arrays, if memory would be idle while it computes.
+
+    Of parts of an array that lie around each other, the one that is read first.
+    """
+    values = [value for node in loop.body for value in values_of(node)]
+    if sum(map(point_cost, values)) < LONG_COMPUTATION:
+        return []
+    found: dict[object, Row] = {}
+    for node in dict.fromkeys(node for value in values for node in walk(value)):
+        if isinstance(node, Load) and not node.data and _is_row_of_memory(loop, node):
+            buffer, position = node.source, node.indices[0]
+            row = found.setdefault((buffer, position.terms), Row(buffer, position))
+            if position.constant > row.position.constant:
+                found[buffer, position.terms] = Row(buffer, position)
+    return [*found.values()]
+
+
+def _is_row_of_memory(loop: For, load: Load) -> bool:
+    buffer, row = load.source, load.indices[0] - loop.variable
+    in_memory = buffer.scope in (Scope.ARGUMENT, Scope.SCRATCH) and buffer.nbytes >= LARGE
+    return in_memory and not row.depends_on(loop.variable)
 
 
 def _is_whole_lines(row: Affine, size: int, buffer: Buffer) -> bool:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection
 
 from tinyfuse.loops.ir import LoopKind
-from tinyfuse.loops.streaming import BLOCK
+from tinyfuse.loops.streaming import BLOCK, LONG_COMPUTATION
 from tinyfuse.machine import LINE_BYTES, Machine
 from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.places import Loop, Site
@@ -27,9 +27,6 @@ STEP = 64
 # How many rows ahead of its own a stage inside a kernel asks: the end of the next row would be read
 # before it is there, as what is left of a row takes less time than to fetch it.
 AHEAD = 2
-# What computing an element takes, in additions, so that memory would be idle meanwhile: a logarithm
-# or an exponential, at least.
-LEAST_COST = 12
 
 
 def prefetch_rows(schedule: Schedule, machine: Machine) -> Schedule:
@@ -117,7 +114,7 @@ def _computes_long(schedule: Schedule, stage: Stage) -> bool:
         return False
     if loops[-1].kind is not LoopKind.VECTOR or loops[-1].axis.extent <= STEP:
         return False
-    return loops[-1].axis is stage.axes[-1] and _cost(schedule, stage) >= LEAST_COST
+    return loops[-1].axis is stage.axes[-1] and _cost(schedule, stage) >= LONG_COMPUTATION
 
 
 def _cost(schedule: Schedule, stage: Stage) -> int:

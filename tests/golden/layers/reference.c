@@ -18,32 +18,21 @@ static inline float tf_from_bits_float(uint32_t bits) {
   return pun.value;
 }
 
-// e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
-static inline float tf_exp_core_float(float r) {
-  float q = 0x1.6a5166p-10f;
-  q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
-  q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
-  q = __builtin_fmaf(q, r, 0x1.555494p-3f);
-  q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
-  return __builtin_fmaf(r * r, q, r);
-}
-
-// The hyperbolic tangent of x: a polynomial that is off by 2^-26 below 0.85, above 1 - 2 / (e^2x + 1).
+// The hyperbolic tangent of x: h / (h + 1) with h = (e^2x - 1) / 2, and as h - h^2 / (h + 1) where h is
+// small and its sum with 1 too coarse. The polynomial is that of e^r at 2r.
 static inline float tf_tanh_float(float x) {
   float size = __builtin_fabsf(x);
-  float z = x * x;
-  float p = 0x1.55d22ap-10f;
-  p = __builtin_fmaf(p, z, -0x1.c1942ap-8f);
-  p = __builtin_fmaf(p, z, 0x1.567e3p-6f);
-  p = __builtin_fmaf(p, z, -0x1.b8161ep-5f);
-  p = __builtin_fmaf(p, z, 0x1.11017ap-3f);
-  p = __builtin_fmaf(p, z, -0x1.555504p-2f);
   float t = __builtin_fmaf(size, 0x1.715476p+1f, 0x1.8000fep+23f); // n + 127 in its low bits
-  float n = t - 0x1.8000fep+23f;
-  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, size + size));
-  float power = (tf_exp_core_float(r) + 1.0f) * tf_from_bits_float(tf_bits_float(t) << 23);
-  float y = size < 0.85f ? __builtin_fmaf(size * z, p, size) : 1.0f - 2.0f / (power + 1.0f);
-  return __builtin_copysignf(size > 10.0f ? 1.0f : y, x);
+  float r = __builtin_fmaf(t - 0x1.8000fep+23f, -0x1.62e43p-2f, size);
+  float z = r * r;
+  float q = __builtin_fmaf(0x1.6a5166p-5f, z, __builtin_fmaf(0x1.123e52p-3f, r, 0x1.5558d6p-2f));
+  q = __builtin_fmaf(q, z, __builtin_fmaf(0x1.555494p-1f, r, 0x1.fffffcp-1f));
+  float scale = tf_from_bits_float(tf_bits_float(t) << 23); // 2^n
+  float h = __builtin_fmaf(scale, __builtin_fmaf(z, q, r), __builtin_fmaf(scale, 0.5f, -0.5f));
+  float y = h / (-1.0f - h);
+  y = size > 10.0f ? 1.0f : y;
+  y = size < 0.3f ? __builtin_fmaf(h, y, h) : y;
+  return __builtin_copysignf(y, x);
 }
 
 typedef struct tf_pool tf_pool;

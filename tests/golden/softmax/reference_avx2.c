@@ -55,21 +55,17 @@ static inline void tf_halve_64_float(float *lanes) {
   tf_halve_32_float(lanes);
 }
 
-// to[k] = from[k] / divisor. A product with the inverse, corrected by what it leaves, is the quotient
-// rounded once (P. W. Markstein, Computation of Elementary Functions on the IBM RISC System/6000
-// Processor, 1990), as long as nothing on the way is too large or too small for its exponent. So the
-// sizes are looked at as well: zeros are divided so, what is below 2^-100 or above 2^100 is not.
-static inline void tf_divide_row_float(float *restrict to, const float *restrict from, long extent, float divisor) {
+// to[k] = from[k] / divisor likewise, of numbers from 0 to 1 and NaN: only their least size matters.
+static inline void tf_divide_fractions_float(float *restrict to, const float *restrict from, long extent, float divisor) {
   const float inverse = 1.0f / divisor, negative = -inverse;
-  uint32_t least = 0xffffffffu, largest = 0;
+  uint32_t least = 0xffffffffu;
   for (long k = 0; k < extent; k++) {
-    const uint32_t size = tf_bits_float(from[k]) & 0x7fffffffu;
+    const uint32_t size = tf_bits_float(from[k]);
     least = size - 1 < least ? size - 1 : least;
-    largest = size > largest ? size : largest;
     const float quotient = from[k] * inverse;
     to[k] = __builtin_fmaf(__builtin_fmaf(divisor, quotient, -from[k]), negative, quotient);
   }
-  if (!(divisor > 0x1p-24f && divisor < 0x1p+24f && least >= 0x0d7fffffu && largest <= 0x71800000u))
+  if (!(divisor > 0x1p-24f && divisor < 0x1p+24f && least >= 0x0d7fffffu))
     for (long k = 0; k < extent; k++)
       to[k] = from[k] / divisor;
 }
@@ -123,7 +119,7 @@ static void softmax_out(const float *restrict x, float *restrict out) {
     sum = sum_lanes[0];
     for (long j_first = 0, j_next; j_first < 300; j_first = j_next) {
       j_next = j_first < 44 ? j_first + 256 : 300;
-      tf_divide_row_float(out + 300 * i + j_first, e + j_first, j_next - j_first, sum);
+      tf_divide_fractions_float(out + 300 * i + j_first, e + j_first, j_next - j_first, sum);
     }
   }
 }
