@@ -78,6 +78,12 @@ def test_others_do_not(why: str, function: Callable[..., Any], x: Any, y: Any) -
     assert "i < 3 unroll, k < 500 reduced unroll" not in plan(function, x, y), why
 
 
+@pytest.mark.parametrize("rows", [(), (1,), (3,)])
+def test_matrices_of_no_columns_have_products_of_none(rows: tuple[int, ...]) -> None:
+    x, y = ones(*rows, 4095), ones(4095, 0)
+    assert difference(x @ y, tinyfuse.jit(product)(x, y)) is None
+
+
 @pytest.mark.parametrize("function", [product, with_bias])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
 @pytest.mark.parametrize("shape", [(2, 65, 4100), (3, 4098, 70), (4, 513, 1030), (5, 9000, 40)])

@@ -138,6 +138,24 @@ def test_the_plan_of_distances() -> None:
     assert list(told) == [stage.name for stage in schedule.stages.stages]
 
 
+def test_tiles_of_one_row_are_not_turned() -> None:
+    def of_slices(x, y):
+        return x @ y[1:-2, 3:]
+
+    arrays = ones(60, 70, dtype=np.int64), ones(73, 173, dtype=np.int8)
+    assert is_tiled(planned(of_slices, *arrays))
+    assert not is_tiled(planned(of_slices, *arrays, machine=REFERENCE_AVX2))
+
+
+def test_narrow_tiles_share_rows_and_longer_pieces_of_columns() -> None:
+    schedule = str(planned(plain, ones(60, 100), ones(100, 512), machine=REFERENCE_AVX2))
+    assert "y_copy: compute_at(out, j by 64); layout(j by 16, i, j)" in schedule
+    assert "out: root; j by 64 < 512 parallel, i by 6 < 60, j by 16 < 512, i < 60" in schedule
+    assert "j by 64" not in str(
+        planned(plain, ones(60, 100), ones(100, 520), machine=REFERENCE_AVX2)
+    )
+
+
 def test_few_columns_leave_the_rows_to_the_threads() -> None:
     schedule = str(planned(distances, ones(64, 16), ones(64, 16)))
     assert "  y_copy: root; layout(i by 64, j, i)" in schedule

@@ -13,6 +13,7 @@ from tinyfuse.machine import KIB, MIB, REFERENCE, REFERENCE_AVX2, Machine
 def test_the_reference_machines_are_what_the_goldens_were_made_for():
     assert Machine("reference", 64, 48 * KIB, MIB, 32 * MIB, 2, ("-march=x86-64-v4",)) == REFERENCE
     assert (REFERENCE_AVX2.vector_bytes, REFERENCE_AVX2.flags) == (32, ("-march=x86-64-v3",))
+    assert (REFERENCE.vector_registers, REFERENCE_AVX2.vector_registers) == (32, 16)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,16 @@ def test_the_reference_machines_are_what_the_goldens_were_made_for():
 )
 def test_vector_width_is_that_of_the_widest_instructions(features: str, width: int):
     assert machine.vector_bytes(features.split()) == width
+
+
+@pytest.mark.parametrize(
+    ("width", "architecture", "registers"),
+    [(64, "x86_64", 32), (32, "x86_64", 16), (16, "x86_64", 16), (16, "aarch64", 32)],
+)
+def test_arm_and_the_widest_vectors_have_more_registers(
+    width: int, architecture: str, registers: int
+):
+    assert machine.vector_registers(width, architecture) == registers
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ CPU_INFO_BYTES = 16 * KIB  # the first processor's block; the file grows with th
 class Machine:
     """What the planner and the C compiler have to know of a computer.
 
-    vector_bytes: width of a vector register.
+    vector_bytes, vector_registers: width of a vector register, and how many one core has.
     l1, l2, l3: bytes of data cache, l1 and l2 of one core, l3 of all.
     cores: how many may compute at once.
     flags: what tells the C compiler which instructions there are.
@@ -44,11 +44,7 @@ class Machine:
     cores: int
     flags: tuple[str, ...] = ("-march=native",)
     constants: Constants = Constants()
-
-    @property
-    def vector_registers(self) -> int:
-        """How many vectors one core holds."""
-        return 32 if self.vector_bytes == 64 else 16
+    vector_registers: int = 32
 
 
 REFERENCE = Machine("reference", 64, 48 * KIB, MIB, 32 * MIB, 2, ("-march=x86-64-v4",))
@@ -61,6 +57,7 @@ REFERENCE_AVX2 = Machine(
         float32_rate=67e9,
         float64_rate=33.5e9,
     ),
+    vector_registers=16,
 )
 
 _VECTOR_BYTES = {"avx512f": 64, "avx2": 32}  # elsewhere 16, as of SSE2 and NEON
@@ -77,14 +74,16 @@ def host() -> Machine:
     Its constants are those that `calibrate` has stored, or else those of `REFERENCE`.
     """
     caches, cores = data_caches(Path(CPU_CACHES)), available_cores()
+    width = vector_bytes(cpu_features())
     return Machine(
         name="host",
-        vector_bytes=vector_bytes(cpu_features()),
+        vector_bytes=width,
         l1=caches.get(1, REFERENCE.l1),
         l2=caches.get(2, REFERENCE.l2),
         l3=caches.get(3, caches.get(2, REFERENCE.l3)),
         cores=cores,
         constants=stored_constants(processor(cores)) or Constants(),
+        vector_registers=vector_registers(width, platform.machine()),
     )
 
 
@@ -95,6 +94,11 @@ def processor(cores: int) -> str:
 
 def vector_bytes(features: Iterable[str]) -> int:
     return max((_VECTOR_BYTES.get(feature, 16) for feature in features), default=16)
+
+
+def vector_registers(width: int, architecture: str) -> int:
+    """How many vectors of so many bytes a core has: 32 of AVX-512 and of NEON, 16 of others."""
+    return 32 if width == 64 or architecture in ("aarch64", "arm64") else 16
 
 
 @cache

@@ -102,7 +102,8 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     if count < LEAST_ROWS or few_rows(places, stage, machine):
         return None
     height, width = tile_shape(places, stage, count, columns.extent, machine)
-    if count < height:
+    turned = columns is not stage.axes[-1]
+    if count < height or (turned and height == 1):
         return None
     if _at_once(places, root, own[columns], around) not in (columns.extent, width):
         return None

@@ -29,6 +29,8 @@ from tinyfuse.stage.ir import Stage
 
 # Steps for each core from which on threads share a loop.
 STEPS_PER_CORE = 2
+# Bytes of narrow tiles together that are computed of the same rows.
+GROUP_BYTES = 256
 # How often a panel may be copied where it is needed, rather than once before.
 MOST_COPIES = 20
 
@@ -139,7 +141,8 @@ def _outer(tile: Tile, machine: Machine) -> list[Loop]:
         return [*tile.around, *loops, *inner]
     wanted = STEPS_PER_CORE * machine.cores
     few = machine.cores > 1 and not (loops or tile.around) and columns.steps < wanted
-    loops += [rows, columns] if few else [columns, rows]
+    group = None if few or tile.around else _group(tile, machine)
+    loops += [rows, columns] if few else [group, rows, columns] if group else [columns, rows]
     loops = [loop for loop in loops if not any(map(loop.same, tile.around))]
     shares = machine.cores > 1 and visits(tile.reduction) >= PARALLEL_ELEMENTS
     if shares and not tile.around:
@@ -147,6 +150,20 @@ def _outer(tile: Tile, machine: Machine) -> list[Loop]:
         loops.remove(shared)
         loops = [replace(shared, kind=LoopKind.PARALLEL), *loops]
     return [*tile.around, *[_shifted(loop) if loop.same(rows) else loop for loop in loops]]
+
+
+def _group(tile: Tile, machine: Machine) -> Loop | None:
+    """Several narrow tiles beside each other, for which the columns are copied in longer pieces and
+    the rows read once."""
+    itemsize = tile.reduction.dtype.itemsize
+    length = math.prod([axis.extent for axis in tile.reduction.reduce_axes])
+    wanted = STEPS_PER_CORE * machine.cores if machine.cores > 1 else 1
+    for count in range(GROUP_BYTES // (tile.width * itemsize), 1, -1):
+        group = Loop(tile.columns, count * tile.width)
+        fits = length * group.step * itemsize <= min(STACK_LIMIT, machine.l2 // 2)
+        if fits and tile.columns.extent % group.step == 0 and group.steps >= wanted:
+            return group
+    return None
 
 
 def _axes(loops: Sequence[Loop]) -> list[Axis]:
@@ -209,7 +226,7 @@ def _where_needed(schedule: Schedule, tile: Tile, panels: Panels) -> Loop | None
         return None
     for loop in schedule[root].loops:
         if loop.axis is axis:
-            return loop if loop.step == panels.width else None
+            return None if loop.step % panels.width else loop
         if loop not in again and loop.axis.extent > 1 and loop.axis not in used:
             return None
     return None
