@@ -225,6 +225,16 @@ class Places:
         site = self.plans[stage].compute_at
         return site is not None and any(own in stage.reduce_axes for own, _ in site.aligned)
 
+    def is_carried(self, stage: Stage) -> bool:
+        """Whether a scan is kept at one position, which moves on with the steps of a reduction's
+        loop."""
+        plan = self.plans[stage]
+        return stage.scan is not None and plan.ring is not None and plan.ring[0] is stage.scan
+
+    def carried(self, leader: Stage) -> list[Stage]:
+        """The scans that move on with the steps of this one's loops."""
+        return [stage for stage in self.attached.get(leader, ()) if self.is_carried(stage)]
+
     def joined(self, leader: Stage) -> list[Stage]:
         """The stages that are reduced in the steps of this one's loops."""
         return [stage for stage in self.attached.get(leader, ()) if self.is_joined(stage)]
