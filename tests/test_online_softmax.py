@@ -126,6 +126,10 @@ def grouped_by_broadcast(q, k, v):
     return attention(groups, k[:, None], v[:, None])
 
 
+def values_across(q, k, v):
+    return softmax(scaled(q, k)) @ np.swapaxes(v, -1, -2)
+
+
 def decode(q, k, v):
     s = np.einsum("hd,hnd->hn", q, k)
     return np.einsum("hn,hnd->hd", softmax(s), v)
@@ -153,6 +157,7 @@ MATCHES: dict[Callable[..., Any], tuple[tuple[np.ndarray, ...], str]] = {
     heads_moved: ((normal(67, 2, 4),) * 3, CAUSAL),
     grouped_by_repeat: ((normal(4, 20, 4), *CROSS[1:]), "block=64]"),
     grouped_by_broadcast: ((normal(4, 20, 4), *CROSS[1:]), "block=64]"),
+    values_across: ((ROWS, KEYS, normal(2, 5, 67)), "[abc,adc->abd block=64]"),
     decode: ((normal(2, 4), *CROSS[1:]), "[ab,abc->ac block=64]"),
 }
 
@@ -380,6 +385,15 @@ def test_masks_that_do_not_meet_tiles_keep_products_in_registers() -> None:
     made = [s.buffer for s in walk_statements(found.kernels[0].body) if isinstance(s, Alloc)]
     products = [b for b in made if b.name.startswith("out_products")]
     assert {buffer.scope for buffer in products} == {Scope.VECTORS}
+
+
+def test_what_lies_across_lanes_is_copied_block_by_block() -> None:
+    arguments = (*(normal(2, 128, 64),) * 2, normal(2, 128, 128))
+    found = lowered(lambda q, k, bias: biased(q, k, k, bias), *arguments)
+    assert "bias_copy: compute_at(out_weighted, b)" in str(found.schedule)
+    found = lowered(values_across, *(normal(2, 128, 64),) * 2, normal(2, 64, 128))
+    assert "v_copy: compute_at(out_weighted, b)" in str(found.schedule)
+    assert len(found.kernels) == 1
 
 
 def test_the_schedule_is_saved_and_loaded(tmp_path: Path) -> None:

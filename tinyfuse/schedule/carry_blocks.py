@@ -87,6 +87,8 @@ class _Nest:
         self.schedule = Schedule(self.schedule.stages, self.plans, "carry blocks")
         for stage in self.carried.scores if self.tiled else ():
             self._score_tiles(stage, elements)
+        for stage in (self.carried.tops, *self.carried.inside, *elements) if self.tiled else ():
+            self._turned(self.schedule.current(stage))
         return self.schedule
 
     def _free(self) -> None:
@@ -263,6 +265,27 @@ class _Nest:
             (axis,) = [own for own, at in pairs if at.depends_on(rows)]
             self._at_tile(load.source, axis)
 
+    def _turned(self, stage: Stage) -> None:
+        """Let what is computed of a block read copies of what lies across the rows, as masks do."""
+        places, root = self.schedule.places, self.schedule.current(self.carried.root)
+        for load in reads_through(stage, places.inlined):
+            within = not load.source.is_input and root in places.chain(load.source)
+            axes = [axis for axis in stage.axes if abs(place_of(load).coefficient(axis)) > 1]
+            rows = [axis for axis in axes if self._is_lane(stage, axis)]
+            if within or load.data or not rows:
+                continue
+            copied = self._with_copy(stage, load, rows[0])
+            pairs = zip(copied.source.axes, load.indices, strict=True)
+            (along,) = [own for own, at in pairs if at.depends_on(rows[0])]
+            leader = self.schedule.current(self.carried.leader)
+            blocks = next(x for x in self.schedule[leader].loops if x.axis in leader.reduce_axes)
+            self._at(copied.source, along, Site(leader, blocks))
+            self._turned(self.schedule.current(stage))
+            return
+
+    def _is_lane(self, stage: Stage, axis: Axis) -> bool:
+        return _lanes(axis) in self.schedule[stage].loops
+
     def _is_alone(self, source: Stage, reader: Stage) -> bool:
         """Whether a stage in a kernel of its own is computed element by element for one reader."""
         places = self.schedule.places
@@ -274,14 +297,15 @@ class _Nest:
 
     def _at_tile(self, stage: Stage, along: Axis) -> None:
         """Compute a stage for a tile of rows, which lie side by side along an axis of it."""
-        others = [axis for axis in stage.axes if axis is not along]
         root = self.schedule.current(self.carried.root)
         outer = self.schedule[root].loops[: len(self.carried.outer)]
-        plan = StagePlan(
-            tuple(map(Loop, stage.axes)),
-            compute_at=Site(root, outer[-1]),
-            layout=tuple(map(Loop, (*others, along))),
-        )
+        self._at(stage, along, Site(root, outer[-1]))
+
+    def _at(self, stage: Stage, along: Axis, site: Site) -> None:
+        """Compute a stage somewhere, so that an axis of it lies side by side there."""
+        others = [axis for axis in stage.axes if axis is not along]
+        layout = tuple(map(Loop, (*others, along)))
+        plan = StagePlan(tuple(map(Loop, stage.axes)), compute_at=site, layout=layout)
         plans = {**self.schedule.places.plans, stage: plan}
         self.schedule = Schedule(self.schedule.stages, plans, "carry blocks")
 
