@@ -130,6 +130,10 @@ def values_across(q, k, v):
     return softmax(scaled(q, k)) @ np.swapaxes(v, -1, -2)
 
 
+def one_query(q, k, v):
+    return softmax(k @ q) @ v
+
+
 def decode(q, k, v):
     s = np.einsum("hd,hnd->hn", q, k)
     return np.einsum("hn,hnd->hd", softmax(s), v)
@@ -158,6 +162,7 @@ MATCHES: dict[Callable[..., Any], tuple[tuple[np.ndarray, ...], str]] = {
     grouped_by_repeat: ((normal(4, 20, 4), *CROSS[1:]), "block=64]"),
     grouped_by_broadcast: ((normal(4, 20, 4), *CROSS[1:]), "block=64]"),
     values_across: ((ROWS, KEYS, normal(2, 5, 67)), "[abc,adc->abd block=64]"),
+    one_query: ((normal(4), KEYS[0], normal(67, 5)), "[a,ab->b block=64]"),
     decode: ((normal(2, 4), *CROSS[1:]), "[ab,abc->ac block=64]"),
 }
 

@@ -24,8 +24,9 @@ forms excludes leave a row's state alone, whatever their values.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -111,16 +112,16 @@ class _Matcher:
         largest = self._reduced(less.inputs[1], "max", axis, scores.shape)
         return _Softmax(scores, eqn.output, axis) if largest is scores else None
 
-    def _is_sum(self, atom: Atom, of: _Softmax, shape: object) -> bool:
+    def _is_sum(self, atom: Atom, of: _Softmax, shape: Sequence[int]) -> bool:
         """Whether an atom is the sums along the axis, as of an array whose shape is `shape` but for
         that axis."""
         return self._reduced(atom, "sum", of.axis, shape) is of.exponential
 
-    def _reduced(self, atom: Atom, op: str, axis: int, shape: object) -> Atom | None:
+    def _reduced(self, atom: Atom, op: str, axis: int, shape: Sequence[int]) -> Atom | None:
         """What is reduced along an axis alone to give an atom, which may be a view that puts each
         result where its row is in an array of this shape."""
         view = self._seen(atom, p.broadcast)
-        wanted = list(shape)  # type: ignore[call-overload]
+        wanted = list(shape)
         eqn = self.producers.get(self._seen(view, p.reshape))
         if eqn is None or eqn.primitive is not p.reduce or eqn.params["op"] != op:
             return None
@@ -129,7 +130,8 @@ class _Matcher:
             return None
         if len(wanted) == len(operand.shape) and wanted == list(operand.shape):
             wanted[axis] = 1
-        return operand if list(view.shape) == wanted else None
+        alone = not view.shape and math.prod(wanted) == 1
+        return operand if alone or list(view.shape) == wanted else None
 
     def _seen(self, atom: Atom, primitive: Primitive) -> Atom:
         """What an atom is such a view of, or itself."""

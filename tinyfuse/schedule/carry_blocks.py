@@ -15,7 +15,7 @@ from tinyfuse.machine import Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule.carried import Carried
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.edits import root_plan
+from tinyfuse.schedule.edits import root_plan, with_loop
 from tinyfuse.schedule.loop_order import place_of, reads_through, with_inlined
 from tinyfuse.schedule.pairs import fits_vectors
 from tinyfuse.schedule.places import Loop, Site, StagePlan
@@ -161,13 +161,12 @@ class _Nest:
 
     def _by_rows(self, stage: Stage) -> tuple[Loop, ...]:
         """Loops with those over rows innermost, or where these are few those over keys."""
-        axes = [*stage.axes, *stage.reduce_axes]
         of_rows = self.carried.along(stage)
-        lanes = next((of_rows[axis] for axis in self.carried.rows), stage.axes[-1])
+        lanes = [of_rows[axis] for axis in self.carried.rows] or [*of_rows.values()][-1:]
         if not self.tiled and len(stage.axes) > 1 + len(of_rows):
-            lanes = stage.axes[1]
-        axes.remove(lanes)
-        return (*map(Loop, axes), _lanes(lanes))
+            lanes = [stage.axes[1]]
+        axes = [axis for axis in (*stage.axes, *stage.reduce_axes) if axis not in lanes]
+        return (*map(Loop, axes), *map(_lanes, lanes))
 
     def _elements(self) -> list[Stage]:
         """Let what is stored between scores and blocks be computed with these; these stages."""
@@ -200,8 +199,10 @@ class _Nest:
         others, rows, keys = self._axes(stage)
         site = Site(self.carried.leader, Loop(self.carried.blocks))
         if stage.order is not Order.SERIAL:  # each element of lanes that are computed in it
-            loops = [replace(loop, kind=LoopKind.SERIAL) for loop in self.plans[stage].loops]
-            self.plans[stage] = StagePlan(tuple(loops), compute_at=site)
+            for loop in self.plans[stage].loops:
+                alone = replace(loop, kind=LoopKind.SERIAL)
+                self.plans = with_loop(self.plans, stage, loop, alone)
+            self.plans[stage] = StagePlan(self.plans[stage].loops, compute_at=site)
             return
         order = (keys, *rows) if self.tiled else (*rows, keys)
         axes = [*others, *order[:-1], *stage.reduce_axes]

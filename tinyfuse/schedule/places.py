@@ -86,11 +86,11 @@ class Place(Enum):
 class StagePlan:
     """loops: outermost first. compute_at: None for the root, a kernel of its own. store_at: where
     its memory is, around where it is computed; None for the same place. streamed: whether rows of
-    it are stored past the caches. ring: an axis along which only so many positions are kept.
-    registers: whether its memory has to be vector registers. prefetch: what is asked for ahead of
-    its use. layout: parts of the axes in the order in which
-    they lie in memory, the outermost first, as loops would go through them; None for the axes in
-    their order."""
+    it are stored past the caches. ring: an axis along which only so many positions are kept; of a
+    scan that moves on with the steps of a reduction its own axis, and one. registers: whether its
+    memory has to be vector registers. prefetch: what is asked for ahead of its use. layout: parts
+    of the axes in the order in which they lie in memory, the outermost first, as loops would go
+    through them; None for the axes in their order."""
 
     loops: tuple[Loop, ...]
     inlined: bool = False
