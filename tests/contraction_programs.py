@@ -262,15 +262,21 @@ def siblings(drawn: Drawn) -> str:
     return found
 
 
+MASKS = (
+    "np.where(np.tri(*{0}.shape, dtype=bool), {0}, {0}.dtype.type(-1e9))",
+    "np.where(np.tri(*{0}.shape, dtype=bool), {0}, -np.inf)",
+    "{0} + np.triu(np.full({0}.shape, -np.inf, {0}.dtype), 1)",
+    "np.where(np.arange({0}.shape[0])[:, None] + 30 >= np.arange({0}.shape[1]), {0}, -np.inf)",
+)
+
+
 def attention(drawn: Drawn) -> str:
     x = drawn.matrix()
     rows, length = drawn.shape(x)
     columns = drawn.columns(rows, length)
     scores = drawn.add("{0} @ {1}.T", x, drawn.argument(columns, length))
     if drawn.choices.below(2):
-        scores = drawn.add(
-            "np.where(np.tri(*{0}.shape, dtype=bool), {0}, {0}.dtype.type(-1e9))", scores
-        )
+        scores = drawn.add(drawn.choices.choose(MASKS), scores)
     weights = softmax(drawn, scores)
     return drawn.add("{0} @ {1}", weights, drawn.argument(columns, drawn.columns(rows, columns)))
 

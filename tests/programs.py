@@ -118,6 +118,14 @@ def any_negative(x):
     return (x < 0).any(axis=1), np.isfinite(x).all()
 
 
+def causal_attention(query, key, value):
+    scores = query @ np.swapaxes(key, -1, -2) * np.float32(0.25)
+    positions = np.arange(query.shape[-2])
+    scores = np.where(positions[:, None] >= positions, scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True) @ value
+
+
 def attention(query, key, value):
     scores = query @ key.T / np.sqrt(np.float32(query.shape[-1]))
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -187,6 +195,7 @@ PROGRAMS: dict[str, Example] = {
         Example(large_sums, (("float32", (300, 2100)),)),
         Example(long_dot, (("float32", (9000,)), ("float32", (9000,)))),
         Example(any_negative, (("float64", (7, 90)),)),
+        Example(causal_attention, (("float32", (2, 256, 16)),) * 3),
         Example(attention, (("float32", (6, 8)), ("float32", (10, 8)), ("float32", (10, 4)))),
         Example(quantize, (("float32", (4, 33)),)),
         Example(batched, (("float64", (2, 3, 4)), ("float64", (2, 4, 5)))),

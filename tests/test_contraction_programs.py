@@ -120,6 +120,25 @@ def test_products_with_themselves_are_planned(function, rows, dtype, machine) ->
     verify_loops(loops)
 
 
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def two_heads(x, w, u):
+    y, z = [(x @ each).reshape(-1, 2, 8).swapaxes(0, 1) for each in (w, u)]
+    heads = softmax(y @ z.swapaxes(-1, -2)) @ z
+    return softmax(heads.swapaxes(0, 1).reshape(x.shape) @ w + x)
+
+
+@pytest.mark.usefixtures("tiles_of_few_elements")
+@pytest.mark.parametrize("machine", MACHINES, ids=range(len(MACHINES)))
+def test_products_inside_products_are_planned(machine: Machine) -> None:
+    arguments = [np.ones(shape, np.float32) for shape in ((12, 16), (16, 16), (16, 16))]
+    schedule, _ = default_schedule(tinyfuse.jit(two_heads).lower(*arguments).stages, machine)
+    verify_loops(lower(schedule, machine))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("rows", "length", "columns"), [(13, 97, 33), (50, 5000, 17)])
 def test_products_are_as_near_as_chains_are(rows, length, columns, dtype) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from tinyfuse.bound import BoundFunction
 from tinyfuse.dispatch import paused
+from tinyfuse.graph.rewrite_names import DEFAULT_REWRITES, REWRITES
 from tinyfuse.jitted import JittedFunction, functions, mode
 from tinyfuse.parameters import Options
 from tinyfuse.signature import ShapeDtypeStruct
@@ -55,6 +56,7 @@ def jit(
     threads: int | None = None,
     schedule: Callable[[Stages], Schedule] | None = None,
     check: Literal["nan"] | None = None,
+    rewrites: Sequence[str] | None = None,
     maxsize: int = MAX_SIZE,
 ) -> JittedFunction: ...
 
@@ -67,6 +69,7 @@ def jit(
     threads: int | None = None,
     schedule: Callable[[Stages], Schedule] | None = None,
     check: Literal["nan"] | None = None,
+    rewrites: Sequence[str] | None = None,
     maxsize: int = MAX_SIZE,
 ) -> Callable[[Callable[..., Any]], JittedFunction]: ...
 
@@ -80,6 +83,7 @@ def jit(
     threads: int | None = None,
     schedule: Callable[[Stages], Schedule] | None = None,
     check: Literal["nan"] | None = None,
+    rewrites: Sequence[str] | None = None,
     maxsize: int = MAX_SIZE,
 ) -> Any:
     """Compile a numpy function for the arguments that it is called with; also as a decorator.
@@ -98,12 +102,14 @@ def jit(
         schedule: makes the schedule of a program from its stages, in place of the planner.
         check: "nan" first computes each call operation by operation, slowly and unfused, and raises
             NonFiniteError where one makes a NaN or an infinity that its operands have not.
+        rewrites: names of those to apply, each of which changes bits; None: "online_softmax", by
+            which attention needs no array of all weights (`tinyfuse.graph.online_softmax`).
         maxsize: how many programs are kept in memory; the one used longest ago goes first.
 
     Raises:
         TypeError: function or schedule cannot be called.
-        ValueError: static_argnames names no parameter, maxsize is not positive, or check is no
-            check.
+        ValueError: static_argnames names no parameter, maxsize is not positive, check is no
+            check, or there is no such rewrite.
         ThreadCountError: threads is not a positive whole number.
     """
     if function is None:
@@ -114,13 +120,20 @@ def jit(
             threads=threads,
             schedule=schedule,
             check=check,
+            rewrites=rewrites,
             maxsize=maxsize,
         )
     if not callable(function):
         hint = ": put jit below it" if isinstance(function, classmethod | property) else ""
         raise TypeError(f"jit takes a function, not a {type(function).__name__}{hint}")
     _check_options(schedule, check, maxsize)
-    options = Options(bool(fuse) and check is None, _checked_threads(threads), schedule, check)
+    options = Options(
+        bool(fuse) and check is None,
+        _checked_threads(threads),
+        schedule,
+        check,
+        _checked_rewrites(rewrites),
+    )
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     return JittedFunction(function, static, options, maxsize)
 
@@ -135,6 +148,17 @@ def _check_options(schedule: object, check: object, maxsize: int) -> None:
         raise ValueError(f"check must be None or 'nan', not {check!r}")
     if maxsize < 1:
         raise ValueError(f"maxsize must be positive, not {maxsize}")
+
+
+def _checked_rewrites(names: Sequence[str] | None) -> tuple[str, ...]:
+    if names is None:
+        return DEFAULT_REWRITES
+    wanted = (names,) if isinstance(names, str) else tuple(names)
+    unknown = [name for name in wanted if name not in REWRITES]
+    if unknown:
+        known = ", ".join(REWRITES)
+        raise ValueError(f"rewrites: there is no {unknown[0]!r}, only: {known}")
+    return tuple([name for name in REWRITES if name in wanted])
 
 
 def _checked_threads(threads: int | None) -> int | None:

@@ -115,7 +115,7 @@ class Lowered:
         start = time.perf_counter()
         self.traced = traced
         self.options = options
-        self.plan: Plan = known.plan if known else plan_outputs(traced.trace)
+        self.plan: Plan = known.plan if known else plan_outputs(traced.trace, options.rewrites)
         self.graph = self.plan.computed
         self.program: StagedProgram = known.program if known else build_program(self.graph)
         self.machine = machine or host()

@@ -20,6 +20,7 @@ from tinyfuse.effects import Requirements
 from tinyfuse.graph.interpreter import VIEWS as NUMPY_VIEWS
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
 from tinyfuse.graph.primitives import broadcast, reshape, slice_, transpose, windows
+from tinyfuse.graph.rewrites import rewritten
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.memory import CONTIGUOUS_AND_ALIGNED
 from tinyfuse.records import dataclass
@@ -50,14 +51,19 @@ class Plan:
     views: Graph
 
 
-def plan_outputs(trace: Trace) -> Plan:
-    """Decide for each output who makes it, by the graph as traced: there a copy is no view."""
+def plan_outputs(trace: Trace, rewrites: Collection[str]) -> Plan:
+    """Decide for each output who makes it, by the graph as traced: there a copy is no view.
+
+    rewrites: names of those that the computed graph goes through.
+    """
     graph = trace.graph
     wanted = _vars(_compiled_or_viewed(trace))
     views = _views(graph, wanted, _callers(trace))
     wanted = _vars([*wanted, *[written.value for written in trace.written]])
     made_by_numpy = set(views.outputs) - {written.value for written in trace.written}
-    computed, slots = _computed(graph, [var for var in wanted if var not in made_by_numpy])
+    computed, slots = _computed(
+        graph, [var for var in wanted if var not in made_by_numpy], rewrites
+    )
     operands = tuple([graph.inputs.index(var) for var in computed.inputs])
     views = Graph(graph.name, (*views.inputs, *trace.roots), (*views.eqns, *trace.views), ())
     return Plan(computed, operands, slots, views)
@@ -118,9 +124,12 @@ def _chain(
     return chain, atom
 
 
-def _computed(graph: Graph, outputs: Sequence[Var]) -> tuple[Graph, dict[Atom, int]]:
+def _computed(
+    graph: Graph, outputs: Sequence[Var], rewrites: Collection[str]
+) -> tuple[Graph, dict[Atom, int]]:
     """The graph of these outputs, simplified, and where each is among the simplified ones."""
     simple = simplify(Graph(graph.name, graph.inputs, graph.eqns, tuple(outputs)))
+    simple = rewritten(simple, rewrites)
     positions: dict[Atom, int] = {}
     slots: dict[Atom, int] = {}
     for var, atom in zip(outputs, simple.outputs, strict=True):

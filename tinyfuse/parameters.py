@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tinyfuse.graph.rewrite_names import DEFAULT_REWRITES
+
 if TYPE_CHECKING:
     from tinyfuse.schedule.schedule import Schedule
     from tinyfuse.stage.ir import Stages
@@ -153,6 +155,7 @@ class Options(NamedTuple):
     threads: int | None = None
     schedule: Callable[[Stages], Schedule] | None = None
     check: str | None = None
+    rewrites: tuple[str, ...] = DEFAULT_REWRITES
 
 
 class Function(NamedTuple):

@@ -25,7 +25,7 @@ from tinyfuse.stage.expr import (
     is_select,
     walk,
 )
-from tinyfuse.stage.index import Affine, Axis, index_text
+from tinyfuse.stage.index import Affine, Axis, affine, index_text
 
 
 class InLoop(NamedTuple):
@@ -121,7 +121,12 @@ class Expressions:
         if isinstance(node, Index):
             return index_c(node.index)
         assert isinstance(node, IndexTest)
-        return _one_lane(node, self.inside.lane) or test_c(node)
+        lane = self.inside.lane
+        return _one_lane(node, lane) or _in_lanes(node, lane) or test_c(node)
+
+
+# Indices up to which, and sums and differences of a few, 32 bits hold.
+MOST_LANES = 1 << 29
 
 
 def _chooses_by_data(node: Op) -> bool:
@@ -182,6 +187,27 @@ def test_c(test: IndexTest) -> CText:
         parts.append(f"{left} >= {test.low - test.index.constant}")
     if test.high is not None:
         parts.append(f"{left} < {test.high - test.index.constant}")
+    precedence = Precedence.LOGICAL_AND if len(parts) > 1 else Precedence.RELATIONAL
+    return CText(" && ".join(parts), precedence)
+
+
+def _in_lanes(test: IndexTest, lane: Axis | None) -> CText | None:
+    """A test of the lane of a vector loop against something that is the same for all lanes.
+
+    In 32 bits, so that vectors hold as many lanes of it as of values that it chooses between.
+    """
+    factor = 0 if lane is None else test.index.coefficient(lane)
+    if lane is None or abs(factor) != 1:
+        return None
+    rest = (test.index - affine(lane) * factor) * -factor  # what the lane is compared with, at 0
+    ends = (*rest.interval(), lane.start + lane.extent)
+    if not rest.terms or rest.depends_on(lane) or not all(abs(end) < MOST_LANES for end in ends):
+        return None
+    parts = []
+    for bound, symbols in ((test.low, (">=", "<=")), (test.high, ("<", ">"))):
+        if bound is not None:
+            limit = index_text(rest + bound * factor)
+            parts.append(f"(int){lane.name} {symbols[factor < 0]} (int)({limit})")
     precedence = Precedence.LOGICAL_AND if len(parts) > 1 else Precedence.RELATIONAL
     return CText(" && ".join(parts), precedence)
 

@@ -10,7 +10,7 @@ from tinyfuse.emit.prelude import vector_type
 from tinyfuse.loops.ir import Buffer, For, Let, Local, Scope, Store
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import values_of
-from tinyfuse.stage.expr import Expr, Load, Op, depends_on, walk
+from tinyfuse.stage.expr import Expr, Load, Op, depends_on, is_guard, walk
 from tinyfuse.stage.index import Affine, Axis, affine, index_text
 
 _OF_NUMBERS = {
@@ -53,6 +53,12 @@ def _infix(symbol: str, precedence: Precedence, first: CText, second: CText) -> 
     left = Precedence.UNARY if symbol in "&|" else precedence  # nobody knows which binds tighter
     right = enclosed(second, precedence + 1)
     return CText(f"{enclosed(first, left)} {symbol} {right}", precedence)
+
+
+def _choice(condition: CText, chosen: CText, other: CText) -> CText:
+    texts = [enclosed(each, Precedence.CONDITIONAL + 1) for each in (condition, chosen)]
+    last = enclosed(other, Precedence.CONDITIONAL)
+    return CText(f"{texts[0]} ? {texts[1]} : {last}", Precedence.CONDITIONAL)
 
 
 class VectorLoop:
@@ -112,13 +118,19 @@ class VectorLoop:
 
     def value(self, root: Expr, step: int) -> str:
         done: dict[Expr, CText] = {}
+        tests = {part for node in walk(root) if is_guard(node) for part in walk(node.parts[0])}
         for node in walk(root):
-            done[node] = self.node(node, done, step)
+            done[node] = (
+                self.expressions.text(node) if node in tests else self.node(node, done, step)
+            )
         return done[root].text
 
     def node(self, node: Expr, done: Mapping[Expr, CText], step: int) -> CText:
         if isinstance(node, Op):
-            return self.operation(node, [done[each] for each in node.operands])
+            operands = [done[each] for each in node.operands]
+            if is_guard(node):  # the same in all lanes
+                return _choice(*operands)
+            return self.operation(node, operands)
         if isinstance(node, Local) and node in self.own:
             return CText(self.names[node])
         if isinstance(node, Load) and depends_on(node, self.loop.variable):

@@ -142,5 +142,6 @@ SPREAD: Mapping[Primitive, Callable[[Eqn, Sequence[Array], Masks], np.ndarray]] 
     p.reduce: _reduce,
     p.cumulative: _cumulative,
     p.contract: _contract,
+    p.softmax_contract: _contract,
     p.scatter: _scatter,
 }

@@ -175,6 +175,10 @@ def _contract(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps)
     return numerics.contract(eqn, operands[0], operands[1], steps)
 
 
+def _softmax_contract(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) -> Array:
+    return numerics.softmax_contract(eqn, operands[0], operands[1])
+
+
 def _cumulative(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) -> Array:
     return numerics.cumulative(eqn, operands[0])
 
@@ -223,4 +227,5 @@ COMPUTATIONS: dict[Primitive, Callable[[Eqn, list[Array], Numerics, Steps], Arra
     p.sort: _sort,
     p.argsort: _argsort,
     p.contract: _contract,
+    p.softmax_contract: _softmax_contract,
 }

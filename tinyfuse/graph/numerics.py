@@ -9,9 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from tinyfuse.graph.ir import Eqn
+from tinyfuse.graph.labels import Labels, aligned
 from tinyfuse.graph.orders import Chain, Lanes, Order, RowBlocks, Steps
 from tinyfuse.graph.reduce_ops import REDUCE_OPS, ReduceOp
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.softmax_blocks import OnlineSoftmax, key_axis, within_limits
 
 Array = Any  # np.ndarray, or np.generic where numpy gives a scalar
 
@@ -30,6 +32,9 @@ class Numerics(Protocol):
 
     def contract(self, eqn: Eqn, a: Array, b: Array, steps: Steps) -> Array:
         """The output of a contract equation."""
+
+    def softmax_contract(self, eqn: Eqn, scores: Array, values: Array) -> Array:
+        """The output of a softmax_contract equation."""
 
     def cumulative(self, eqn: Eqn, x: Array) -> Array:
         """The output of a cumulative equation."""
@@ -61,6 +66,13 @@ class NumpyNumerics:
             return product[0](a, b)
         return _einsum(a, lhs, b, rhs, out)
 
+    def softmax_contract(self, eqn: Eqn, scores: Array, values: Array) -> Array:
+        lhs, rhs, out = [eqn.params[key] for key in ("lhs", "rhs", "out")]
+        scores = np.where(within_limits(eqn, scores.shape), scores, scores.dtype.type(-np.inf))
+        axis = key_axis(eqn)
+        e = np.exp(scores - scores.max(axis, keepdims=True))
+        return _einsum(e / e.sum(axis, keepdims=True), lhs, values, rhs, out)
+
     def cumulative(self, eqn: Eqn, x: Array) -> Array:
         ufunc = SCALAR_OPS[eqn.params["op"]].ufunc
         assert ufunc is not None
@@ -71,9 +83,6 @@ class NumpyNumerics:
 
     def argsort(self, eqn: Eqn, x: Array) -> Array:
         return np.argsort(x, eqn.params["axis"], kind=eqn.params["kind"])
-
-
-Labels = tuple[int, ...]
 
 
 def _matmul_labels(lhs: Labels, rhs: Labels) -> Labels | None:
@@ -152,7 +161,7 @@ class OrderedNumerics(ABC):
         out = eqn.params["out"]
         summed = [eqn.params["lhs"][axis] for step in steps for axis in step.axes]
         factors = tuple(
-            _flat_in_front(_aligned(x, labels, [*summed, *out]), range(len(summed)))
+            _flat_in_front(aligned(x, labels, [*summed, *out]), range(len(summed)))
             for x, labels in ((a, eqn.params["lhs"]), (b, eqn.params["rhs"]))
         )
         dtype = np.dtype(eqn.output.dtype)
@@ -161,6 +170,9 @@ class OrderedNumerics(ABC):
         order = steps[0].order if steps else Chain(1)
         product = combine_in_order(order, factors, start, lambda c, x, y: self.fma(x, y, c), add)
         return product.reshape(eqn.output.shape)
+
+    def softmax_contract(self, eqn: Eqn, scores: Array, values: Array) -> Array:
+        return OnlineSoftmax(self, eqn, scores, values).result()
 
     def cumulative(self, eqn: Eqn, x: Array) -> Array:
         result = np.array(x, order="C")
@@ -185,17 +197,6 @@ def _flat_in_front(x: Array, axes: Sequence[int]) -> np.ndarray:
     count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
     moved = np.transpose(x, [*axes, *others])
     return moved.reshape(count, *[x.shape[axis] for axis in others])
-
-
-def _aligned(x: Array, labels: Labels, wanted: Sequence[int]) -> np.ndarray:
-    """x with one axis for each wanted label, of size 1 where it does not have the label."""
-    present = [label for label in labels if label in wanted]
-    absent = tuple([axis for axis, label in enumerate(labels) if label not in wanted])
-    x = np.squeeze(x, absent)  # contracted axes of size 1
-    order = [present.index(label) for label in wanted if label in present]
-    return np.expand_dims(
-        np.transpose(x, order), [at for at, label in enumerate(wanted) if label not in present]
-    )
 
 
 def combine_in_order(

@@ -41,6 +41,8 @@ Which order, where only axes of a size other than 1 count:
   The extreme of each block is computed first, then the index in the first block that has the
   extreme of all.
 
+`softmax_contract` has an order of its own, which `online_softmax` defines.
+
 No step is left where all reduced axes have size 1: the start value is combined with the one
 element (`0 + x`, `fma(a, b, 0)`; for argmax and argmin the index is 0).
 """

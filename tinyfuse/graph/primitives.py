@@ -54,6 +54,12 @@ argsort = Primitive("argsort")
 # via: the numpy function whose bits the product has under numpy's numerics (matmul, dot, einsum).
 contract = Primitive("contract")
 
+# lhs, rhs, out: labels as of contract; one is summed over, that of the keys. The contraction of
+# softmax(scores) along the keys (input 0) with values (input 1), in blocks of `block` keys; see
+# `online_softmax`. limits: affine forms one after the other, each a factor for every axis of the
+# scores and a constant; a score counts as -inf where one of them is negative.
+softmax_contract = Primitive("softmax_contract")
+
 # Equations with graphs in them, and with one or more outputs; see `control`. The graphs read
 # nothing but their inputs. What a loop carries comes first among its inputs, then what all of its
 # turns read.
@@ -87,6 +93,13 @@ PARAMETERS: dict[Primitive, dict[str, str]] = {
     sort: {"axis": "int", "kind": "str"},
     argsort: {"axis": "int", "kind": "str"},
     contract: {"lhs": "ints", "rhs": "ints", "out": "ints", "via": "str"},
+    softmax_contract: {
+        "lhs": "ints",
+        "rhs": "ints",
+        "out": "ints",
+        "block": "int",
+        "limits": "ints",
+    },
     loop: {"extent": "int", "body": "Graph"},
     while_: {"body": "Graph"},
     cond: {"branches": "graphs"},

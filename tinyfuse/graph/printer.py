@@ -106,10 +106,21 @@ def _scatter(eqn: Eqn) -> str:
 
 
 def _contract(eqn: Eqn) -> str:
+    return f"contract[{_product(eqn)} via={eqn.params['via']}]"
+
+
+def _product(eqn: Eqn) -> str:
     labels = [eqn.params[key] for key in ("lhs", "rhs", "out")]
     letters = _letters(label for part in labels for label in part)
     lhs, rhs, out = ["".join([letters[label] for label in part]) for part in labels]
-    return f"contract[{lhs},{rhs}->{out} via={eqn.params['via']}]"
+    return f"{lhs},{rhs}->{out}"
+
+
+def _softmax_contract(eqn: Eqn) -> str:
+    rank, limits = len(eqn.params["lhs"]) + 1, eqn.params["limits"]
+    forms = [str(limits[at : at + rank]) for at in range(0, len(limits), rank)]
+    where = f" limits={' '.join(forms)}" if forms else ""
+    return f"softmax_contract[{_product(eqn)} block={eqn.params['block']}{where}]"
 
 
 def _letters(labels: Iterable[int]) -> dict[int, str]:
@@ -135,5 +146,6 @@ OPERATION_TEXTS: dict[Primitive, Callable[[Eqn], str]] = {
     p.sort: _with("axis"),
     p.argsort: _with("axis"),
     p.contract: _contract,
+    p.softmax_contract: _softmax_contract,
     p.loop: _with("extent"),
 }

@@ -328,6 +328,18 @@ def _contract(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
     return tuple([extents[label] for label in out]), a.dtype
 
 
+def _softmax_contract(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    shape, dtype = _contract(atoms, {**params, "via": "einsum"})
+    lhs, limits = params["lhs"], params["limits"]
+    if len([label for label in lhs if label not in params["out"]]) != 1:
+        raise ValueError(f"softmax_contract: {lhs} -> {params['out']} has not one label of keys")
+    if params["block"] < 1 or len(limits) % (len(lhs) + 1):
+        raise ValueError(f"softmax_contract: block {params['block']}, limits {limits}")
+    if dtype.kind != "f":
+        raise ValueError(f"softmax_contract: of {dtype}")
+    return shape, dtype
+
+
 def _label(extents: dict[int, int], atom: Atom, labels: Sequence[int]) -> None:
     """Notes the extent of each label of an operand."""
     if len(labels) != len(atom.shape):
@@ -356,4 +368,5 @@ RULES: dict[Primitive, Callable[[Sequence[Atom], Mapping[str, Any]], Type]] = {
     p.sort: _sort,
     p.argsort: _argsort,
     p.contract: _contract,
+    p.softmax_contract: _softmax_contract,
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 from tinyfuse.loops.ir import Alloc, Buffer, If, LoopKind, Scope, Statement, Store
-from tinyfuse.lower.bounds import Ranges
+from tinyfuse.lower.bounds import Range, Ranges
 from tinyfuse.lower.point import Point
 from tinyfuse.lower.reads import condition_before, reads_of
 from tinyfuse.lower.trees import TreeLowering
@@ -20,6 +21,9 @@ class ChainLowering(TreeLowering):
     """The statements that start chains and go on with them, in loops that `lower` makes."""
 
     places: Places
+
+    @abstractmethod
+    def _element(self, stage: Stage, ranges: Ranges) -> list[Statement]: ...
 
     def _chain(self, stage: Stage, loops: Sequence[Loop], ranges: Ranges) -> list[Statement]:
         """Initialize and update in ascending order; a single element is kept in a register."""
@@ -48,7 +52,29 @@ class ChainLowering(TreeLowering):
             region = self.regions.along(stage, ranges)
             self.coverage.computed(stage, region)
             statements += self._start(stage, self.schedule[stage].loops, region)
+        for stage in self.places.carried(leader):
+            statements += self._first(stage, self.regions.along(stage, ranges))
         return statements
+
+    def _first(self, stage: Stage, region: Ranges) -> list[Statement]:
+        """Store the first position of a scan, which reads nothing."""
+        assert stage.scan is not None
+        return self._at_position(stage, {**region, stage.scan: Range(Affine(), 1)})
+
+    def _moved_on(self, leader: Stage, loop: Loop, ranges: Ranges) -> list[Statement]:
+        """At the end of a step of the leader's loop, the next position of the scans in it."""
+        statements: list[Statement] = []
+        for stage in self.places.carried(leader):
+            site = self.places.plans[stage].compute_at
+            if site is not None and site.loop == loop and stage.scan is not None:
+                region = self.regions.along(stage, ranges)
+                after = Range(region[stage.scan].base + 1, 1)
+                statements += self._at_position(stage, {**region, stage.scan: after})
+        return statements
+
+    def _at_position(self, stage: Stage, region: Ranges) -> list[Statement]:
+        loops = [loop for loop in self.schedule[stage].loops if loop.axis is not stage.scan]
+        return self._nest(stage, loops, region, lambda point: self._element(stage, point))
 
     def _start(self, stage: Stage, loops: Sequence[Loop], ranges: Ranges) -> list[Statement]:
         """Store what a chain starts from, for each of its elements."""
@@ -102,7 +128,9 @@ class ChainLowering(TreeLowering):
 
     def _point(self) -> Point:
         innermost = self.loop_stack[-1] if self.loop_stack else None
-        return Point(self.places.inlined, self._address, self.names.fresh, innermost)
+        return Point(
+            self.places.inlined, self._address, self.names.fresh, innermost, self.guards.known
+        )
 
 
 def _rolled(kind: LoopKind) -> LoopKind:

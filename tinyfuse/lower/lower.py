@@ -8,6 +8,7 @@ cover is the image of its consumer's ranges under the consumer's index expressio
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from math import prod
 from types import MappingProxyType
 
@@ -26,11 +27,12 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.names import unused
 from tinyfuse.lower.alike import Form, Key, Known, form_of
-from tinyfuse.lower.bounds import Ranges, whole
+from tinyfuse.lower.bounds import Range, Ranges, whole
 from tinyfuse.lower.chains import ChainLowering
 from tinyfuse.lower.collapse import collapse
 from tinyfuse.lower.coverage import Coverage
 from tinyfuse.lower.grain import grain
+from tinyfuse.lower.guards import Guards
 from tinyfuse.lower.hoist import hoist
 from tinyfuse.lower.point import Point
 from tinyfuse.lower.reads import Reads, reads_of
@@ -86,6 +88,7 @@ class _Lowering(ChainLowering):
         self.stored = [s for s in self.stages.stages if not schedule[s].inlined]
         halved = [s for s in self.stored if s.order is Order.HALVING]
         self.lanes = {s.reads()[0].source for s in halved}  # whose last axis is halved to one
+        self.guards = Guards()
         self.known: dict[Key, Known] = {}
         self.reserved = {s.name for s in (*self.stages.inputs, *self.stored)}
         self.reserved.update(buffer.name for buffer in arrays.values())
@@ -214,7 +217,13 @@ class _Lowering(ChainLowering):
         if self.places.is_joined(stage):
             return self._with_attached(site, ranges, lambda: self._more(stage, ranges, loops))
         self.coverage.computed(stage, region)
-        return self._with_attached(site, ranges, lambda: self._own(stage, ranges))
+        if self.places.is_carried(stage):
+            return []  # as the step before left it
+        return self._versions(
+            stage,
+            ranges,
+            lambda: self._with_attached(site, ranges, lambda: self._own(stage, ranges)),
+        )
 
     def _own(self, stage: Stage, ranges: Ranges) -> list[Statement]:
         """The loops of a stage itself."""
@@ -345,7 +354,7 @@ class _Lowering(ChainLowering):
         }
         sizes = {stage: buffer.size for stage, buffer in buffers.items()}
         statements: list[Statement] = []
-        for share in shares(self.places, site, sizes):
+        for share in shares(self.places, site, sizes, partial(self._in_place, regions)):
             buffer = buffers[share.stages[0]]
             if len(share.stages) > 1:
                 name = self.names.fresh("_and_".join(stage.name for stage in share.stages[:2]))
@@ -361,9 +370,28 @@ class _Lowering(ChainLowering):
             statements.append(Alloc(buffer))
         return statements
 
+    def _in_place(self, regions: Mapping[Stage, Ranges], stage: Stage, source: Stage) -> bool:
+        """Whether each element of a stage that is kept here is computed, of another one, from that
+        alone which lies at the same place."""
+        if stage.reduce_axes or stage.row_axis or stage.scatter or self.places.attached.get(stage):
+            return False
+        values = {axis: _point_of(axis, range_) for axis, range_ in regions[stage].items()}
+        own = self.storage[stage].position([values[axis] for axis in stage.axes])
+        loads = [load for load in self.reads[stage].loads if load.source is source]
+        places = [[index.substitute(values) for index in load.indices] for load in loads]
+        others = [self.storage[source].position(indices) for indices in places]
+        return (
+            bool(others) and not any(load.data for load in loads) and others == [own] * len(others)
+        )
+
     def _scope(self, stage: Stage, region: Ranges) -> Scope:
         single = all(range_.extent == 1 for range_ in region.values())
         return Scope.REGISTER if single and not self.places.plans[stage].ring else Scope.STACK
+
+
+def _point_of(axis: Axis, range_: Range) -> Affine:
+    """Any position of a range, in terms of the axis."""
+    return range_.base if range_.extent == 1 else range_.base + Axis(axis.name, range_.extent)
 
 
 def _is_there(value: Expr, target: Load) -> bool:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 
-from tinyfuse.loops.ir import Block, For, LoopKind, Statement
+from tinyfuse.loops.ir import Block, For, If, LoopKind, Statement
 from tinyfuse.lower.bounds import Range, Ranges, changes, excluded
 from tinyfuse.lower.coverage import Coverage
+from tinyfuse.lower.guards import Guards, condition, guard_of
 from tinyfuse.lower.pieces import (
     MAX_FILLED_PIECES,
     Piece,
@@ -33,7 +35,7 @@ from tinyfuse.records import replace
 from tinyfuse.schedule.places import Loop, Site
 from tinyfuse.schedule.schedule import MAX_PIECES
 from tinyfuse.stage.expr import Op, walk
-from tinyfuse.stage.index import Axis, affine
+from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Stage
 
 # Operations that lanes may run behind a test.
@@ -52,6 +54,7 @@ class NestLowering(ABC):
     counters: dict[tuple[Stage, Loop], Axis | None]  # of the loops around
     regions: Regions
     coverage: Coverage  # of the kernel at hand
+    guards: Guards
 
     @abstractmethod
     def _prefetched(self, stage: Stage, loop: Loop, ranges: Ranges) -> list[Statement]:
@@ -86,6 +89,42 @@ class NestLowering(ABC):
         with self.coverage.checked(site, regions):
             return self._attached(site, ranges, regions, computed) + body()
 
+    def _step(
+        self,
+        site: Site,
+        ranges: Ranges,
+        body: Callable[[], list[Statement]],
+        variable: Axis | None,
+    ) -> list[Statement]:
+        """One step of a loop with what is computed and carried on in it, if anything changes."""
+        assert site.loop is not None
+        tests = guard_of(self.regions.places, site.stage, site.loop)
+        facts = self.guards.some(tests, ranges)
+        if any(fact.is_constant for fact in facts):
+            return []
+        with self.guards.step(facts) if tests else nullcontext():
+            statements = self._with_attached(site, ranges, body, variable)
+            statements += self._moved_on(site.stage, site.loop, ranges)
+        return [If(condition(facts), tuple(statements), ())] if facts else statements
+
+    @abstractmethod
+    def _moved_on(self, leader: Stage, loop: Loop, ranges: Ranges) -> list[Statement]:
+        """At the end of a step of the leader's loop, the next position of the scans in it."""
+
+    def _versions(
+        self, stage: Stage, ranges: Ranges, make: Callable[[], list[Statement]]
+    ) -> list[Statement]:
+        """What computes a region of a stage in a guarded step: once for where all that its masks
+        test holds, and once for the rest."""
+        conditions = self.reads[stage].conditions if self.guards.steps else ()
+        tests = [test for each in conditions for test in each]
+        facts = self.guards.all(tests, ranges)
+        if not facts or any(fact.is_constant for fact in facts):
+            return make()
+        with self.guards.behind(facts):
+            plain = make()
+        return [If(condition(facts), tuple(plain), tuple(make()))]
+
     def _before(self, site: Site, ranges: Ranges, variable: Axis | None) -> list[Statement]:
         """What the first step of a loop finds computed, where each computes only what is new."""
         if variable is None or not self.regions.keeps(site):
@@ -119,7 +158,7 @@ class NestLowering(ABC):
             self.counters[stage, loop] = piece.variable
             body = [] if bare else self._prefetched(stage, loop, inner)
             own = functools.partial(self._nest, stage, rest, inner, leaf, bare)
-            body += self._with_attached(site, inner, own, serial) if site else own()
+            body += self._step(site, inner, own, serial) if site else own()
             bodies.append(body)
             del self.loop_stack[depth:]
             self.coverage.leave(piece)
@@ -217,11 +256,13 @@ class NestLowering(ABC):
     def _cuts(self, stage: Stage, loop: Loop, ranges: Ranges) -> list[int]:
         """Where along a loop conditions change: in the stage's body, or in what is computed inside
         the loop."""
+        guarded = self.guards.steps or guard_of(self.regions.places, stage, loop)
         cuts = [
             cut
             for condition in self.reads[stage].conditions
             if not any(excluded(test, ranges) for test in condition)
             for test in condition
+            if not guarded or _depends_on_step_alone(test.index, loop.axis, ranges)
             for cut in changes(test, loop.axis, ranges)
         ]
         range_ = ranges[loop.axis]
@@ -229,7 +270,7 @@ class NestLowering(ABC):
             place = Axis(loop.axis.name, range_.extent, range_.base.constant)
             step = Range(affine(place), min(loop.step, range_.extent))
             inner = {**ranges, loop.axis: step}
-            for edge in self.regions.edges(Site(stage, loop), inner, place):
+            for edge in self.regions.edges(Site(stage, loop), inner, place, bool(guarded)):
                 steps_before = -(-(edge - place.start) // loop.step)
                 cuts.append(place.start + steps_before * loop.step)
         return cuts
@@ -249,3 +290,8 @@ class NestLowering(ABC):
             for low, high in parts(start, start + range_.extent, cuts)
             for piece in steps(loop, Range(affine(low), high - low), self.names.fresh)
         ]
+
+
+def _depends_on_step_alone(index: Affine, axis: Axis, ranges: Ranges) -> bool:
+    """Whether the loops further out leave an index to that of one axis."""
+    return all(other is axis or ranges[other].base.is_constant for other in index.axes())

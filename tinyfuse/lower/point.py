@@ -57,14 +57,16 @@ class Point:
 
     inlined: the stages to see through. address: turns a load of a stored stage into one of its
     buffer. fresh: an unused name like the one given. innermost: the variable of the innermost loop,
-    if any. made: as of `substitute_places`. gathered: the values of loads whose place data decides.
-    invariant: the locals that are the same in every step of the innermost loop.
+    if any. known: a leaf, or the constant that it is where the statement stands. made: as of
+    `substitute_places`. gathered: the values of loads whose place data decides. invariant: the
+    locals that are the same in every step of the innermost loop.
     """
 
     inlined: Container[Stage]
     address: Callable[[Load], Load]
     fresh: Callable[[str], str]
     innermost: Axis | None
+    known: Callable[[Expr], Expr]
     lets: list[Let] = field(default_factory=list)
     made: Values = field(default_factory=dict)
     gathered: dict[Expr, Expr] = field(default_factory=dict)
@@ -78,7 +80,7 @@ class Point:
         def leaf(node: Expr) -> Expr:
             if accumulator is not None and isinstance(node, Accumulator):
                 return accumulator
-            return substitute_leaf(node, values)
+            return self.known(substitute_leaf(node, values))
 
         body = rewrite(expression, leaf, decide)
         root, elements = self._expanded(body)
@@ -130,7 +132,7 @@ class Point:
     def _resolved(self, body: Expr, elements: Mapping[Load, _Element]) -> Expr:
         def leaf(node: Expr) -> Expr:
             if not isinstance(node, Load) or not isinstance(node.source, Stage):
-                return node
+                return self.known(node)
             element = elements.get(node)
             return self._loaded(node) if element is None else element.value
 

@@ -57,6 +57,9 @@ class Regions:
                     self._check_ring(stage, region)
                 found[stage] = region
                 around[stage] = {**region, **self.reduced(stage, around)}
+                if stage.scan and self.places.is_carried(stage):  # at the end of the step
+                    after = region[stage.scan]
+                    around[stage] = {**region, stage.scan: Range(after.base + 1, after.extent)}
                 self._demand(stage, around[stage], demands)
         return {stage: found[stage] for stage in self.places.inside(site) if stage in found}
 
@@ -100,18 +103,22 @@ class Regions:
             **{axis: ranges[other] for axis, other in site.aligned},
         }
 
-    def edges(self, site: Site, ranges: Ranges, variable: Axis) -> list[int]:
+    def edges(self, site: Site, ranges: Ranges, variable: Axis, alone: bool = False) -> list[int]:
         """Where along a loop what is computed inside it meets the end of a stage, or a test on its
-        indices changes. ranges: in terms of the loop's variable."""
+        indices changes. ranges: in terms of the loop's variable. alone: whether only where that is
+        the same in all steps of the loops around."""
         cuts = []
         for stage, region in self.at(site, ranges, clip=False).items():
             for axis, range_ in region.items():
                 inside = IndexTest(range_.base, 0, axis.extent - range_.extent + 1)
                 cuts += changes(inside, variable, {})
+            if self.places.is_carried(stage):  # begun before the loop
+                continue
             for test in (test for each in self.reads[stage].conditions for test in each):
                 if all(axis in region for axis in test.index.axes()):
                     for extreme in _extremes(test.index, region):
-                        cuts += changes(IndexTest(extreme, test.low, test.high), variable, {})
+                        if not alone or all(axis is variable for axis in extreme.axes()):
+                            cuts += changes(IndexTest(extreme, test.low, test.high), variable, {})
         return cuts
 
     def before(self, site: Site, ranges: Ranges, variable: Axis) -> dict[Stage, Ranges]:
@@ -212,6 +219,8 @@ class Regions:
         site = self.places.plans[stage].compute_at
         assert site is not None
         leader = around.get(site.stage)
+        if leader is not None and self.places.is_carried(stage):
+            return self._carried(stage, self.along(stage, leader), demands)
         if leader is not None and (site.aligned or self._is_whole(stage, site)):
             along = self.along(stage, leader)
             demands = [[along[axis] for axis in stage.axes], *demands]
@@ -224,6 +233,18 @@ class Regions:
                 steps = -(-range_.extent // loop.step)
                 whole_steps = Range(range_.base, steps * loop.step)
                 region[loop.axis] = whole_steps.within(loop.axis) if clip else whole_steps
+        return region
+
+    def _carried(self, stage: Stage, region: Ranges, demands: list[list[Range]]) -> Ranges:
+        """The region of a scan that its leader's step carries on: no other may be read."""
+        for demand in demands:
+            for axis, range_ in zip(stage.axes, demand, strict=True):
+                low, high = (range_.base - region[axis].base).interval()
+                if low < 0 or high + range_.extent > region[axis].extent:
+                    raise ScheduleError(
+                        f"fold({stage.name}, {stage.scan.name}, 1): it is read where another step"  # type: ignore[union-attr]
+                        " of the loop is"
+                    )
         return region
 
     def _is_whole(self, stage: Stage, site: Site) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tinyfuse.dtypes import BOOL
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import (
     Alloc,
@@ -29,7 +30,7 @@ from tinyfuse.loops.rewrite import substitute_axes, values_of, with_inside
 from tinyfuse.loops.vectors import has_vectors, is_along
 from tinyfuse.machine import Machine
 from tinyfuse.records import replace
-from tinyfuse.stage.expr import Const, Expr, Load, Op, rewrite, walk
+from tinyfuse.stage.expr import Const, Expr, Load, Op, depends_on, is_guard, rewrite, walk
 from tinyfuse.stage.index import Affine, affine
 
 # Registers that hold what is combined with a tile, not the tile itself.
@@ -48,9 +49,7 @@ def with_registers(statements: Sequence[Statement], machine: Machine) -> tuple[S
     if not found:
         return tuple(statements)
     written_out = _written_out(statements, found)
-    while refused := {b for b in found if not _suits(written_out, b, found)}:
-        for buffer in refused:
-            del found[buffer]
+    found = {b: tile for b, tile in found.items() if _suits(written_out, b, {b: tile})}
     return _renamed(_written_out(statements, found), found) if found else tuple(statements)
 
 
@@ -182,7 +181,12 @@ def _is_of_vectors(loop: For, tiles: dict[Buffer, Buffer]) -> bool:
 
 def _has_vectors(value: Expr, loop: For, own: set[Local], dtype: np.dtype) -> bool:
     """Whether vectors hold an expression in the steps of a loop. own: what the loop names."""
+    tests = {part for node in walk(value) if is_guard(node) for part in walk(node.parts[0])}
+    if any(depends_on(test, loop.variable) or test.dtype != BOOL for test in tests):
+        return False
     for node in walk(value):
+        if node in tests:
+            continue
         if node.dtype != dtype:
             return False
         if isinstance(node, Load):
@@ -191,7 +195,7 @@ def _has_vectors(value: Expr, loop: For, own: set[Local], dtype: np.dtype) -> bo
             if node.data or (varies and not is_along(place, loop.variable)):
                 return False
         elif isinstance(node, Op):
-            if not has_vectors(node.name, dtype):
+            if not is_guard(node) and not has_vectors(node.name, dtype):
                 return False
         elif not isinstance(node, (Const, Local)):
             return False

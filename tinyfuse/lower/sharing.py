@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -25,14 +25,20 @@ class Share:
     busy_until: int
 
 
-def shares(places: Places, site: Site, sizes: Mapping[Stage, int]) -> list[Share]:
+def shares(
+    places: Places,
+    site: Site,
+    sizes: Mapping[Stage, int],
+    in_place: Callable[[Stage, Stage], bool],
+) -> list[Share]:
     """How the stages kept during a step of a loop share memory. sizes: elements of each, in the
-    order in which they are computed."""
+    order in which they are computed. in_place: whether a stage reads of another one, for each of
+    its elements, no other than the one that would lie there."""
     order = {stage: place for place, stage in enumerate(_computed_here(places, site))}
     found: list[Share] = []
     for stage, size in sizes.items():
         first, last = _life(places, site, stage, order)
-        known = next((s for s in found if _takes(s, stage, size, first)), None)
+        known = next((s for s in found if _takes(s, stage, size, first, in_place)), None)
         if known is None:
             found.append(Share(stage.dtype, size, [stage], last))
         else:
@@ -41,9 +47,17 @@ def shares(places: Places, site: Site, sizes: Mapping[Stage, int]) -> list[Share
     return found
 
 
-def _takes(share: Share, stage: Stage, size: int, first: int) -> bool:
+def _takes(
+    share: Share,
+    stage: Stage,
+    size: int,
+    first: int,
+    in_place: Callable[[Stage, Stage], bool],
+) -> bool:
     smaller = min(share.size, size) * stage.dtype.itemsize
-    return share.dtype == stage.dtype and share.busy_until < first and smaller >= SHARED_BYTES
+    if share.dtype != stage.dtype or smaller < SHARED_BYTES or share.busy_until > first:
+        return False
+    return share.busy_until < first or in_place(stage, share.stages[-1])
 
 
 def _computed_here(places: Places, site: Site) -> Sequence[Stage]:

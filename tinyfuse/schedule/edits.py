@@ -71,7 +71,10 @@ def alignment(stage: Stage, leader: Stage, around: Sequence[Axis]) -> tuple[tupl
     reduces = any(axis in leader.reduce_axes for axis in around)
     free = [*stage.axes, *stage.reduce_axes]
     pairs = []
-    for axis in dict.fromkeys([*around, *leader.axes] if reduces else around):
+    others = [*around, *leader.axes] if reduces else [*around]
+    if stage.scan:  # which goes along with what is reduced
+        others.sort(key=lambda axis: axis not in leader.reduce_axes)
+    for axis in dict.fromkeys(others):
         found = _companion(stage, leader, axis, free)
         if found is not None:
             free.remove(found)
@@ -88,7 +91,8 @@ def _companion(stage: Stage, leader: Stage, axis: Axis, free: Sequence[Axis]) ->
     """The axis of a stage, of those that are free, for one of its leader's."""
     own, others = stage.axes, leader.axes
     if axis in leader.reduce_axes:
-        own, others = stage.reduce_axes, leader.reduce_axes
+        own = stage.reduce_axes or tuple([each for each in stage.axes if each is stage.scan])
+        others = leader.reduce_axes
     place = others.index(axis)
     fitting = [each for each in own if each in free and each.extent == axis.extent]
     return next((each for each in fitting if own.index(each) == place), next(iter(fitting), None))

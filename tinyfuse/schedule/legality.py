@@ -11,9 +11,11 @@ from itertools import pairwise
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.schedule.loop_legality import LOOP_CHECKS, WHOLE_ROWS, Check, of
-from tinyfuse.schedule.places import Loop, Places, StagePlan
+from tinyfuse.schedule.places import Loop, Places, Site, StagePlan
 from tinyfuse.schedule.streamable import obstacle
 from tinyfuse.stage.analysis import moves_with_data
+from tinyfuse.stage.expr import Load, loads, substitute
+from tinyfuse.stage.index import Axis, IndexLike
 from tinyfuse.stage.ir import Order, Stage
 
 
@@ -139,8 +141,9 @@ def _check_alignment(places: Places, directive: str) -> None:
     for stage, site in places.seated:
         for axis, leader in site.aligned:
             free = axis in stage.axes and leader in site.stage.axes
+            carried = axis is stage.scan and leader in site.stage.reduce_axes
             reduced = axis in stage.reduce_axes and leader in site.stage.reduce_axes
-            if not (free or reduced) or axis.extent != leader.extent:
+            if not (free or reduced or carried) or axis.extent != leader.extent:
                 raise ScheduleError(
                     f"{directive}: {axis.name} of {stage.name} cannot go along with {leader.name}"
                     f" of {site.stage.name}"
@@ -264,7 +267,9 @@ def _check_rings(places: Places, directive: str) -> None:
         kept = places.storage(stage)
         if site is None or kept is None or kept == site.plain:
             raise ScheduleError(f"{at}: it is not kept inside a stage, around a loop it moves with")
-        if axis not in stage.axes or axis is stage.row_axis:
+        if places.is_carried(stage):
+            _check_carried(places, stage, site, at)
+        elif axis not in stage.axes or axis is stage.row_axis:
             raise ScheduleError(f"{at}: its elements do not move along {axis.name}")
         if length < 1:
             raise ScheduleError(f"{at}: at least one position has to be kept")
@@ -273,6 +278,45 @@ def _check_rings(places: Places, directive: str) -> None:
                 raise ScheduleError(f"{at}: {reader.name} reads it after the loop")
         if places.placed_by_data.get(stage):
             raise ScheduleError(f"{at}: data decides where it is read")
+
+
+def _check_carried(places: Places, scan: Stage, site: Site, at: str) -> None:
+    """A scan that is kept at one position goes along with a reduction, each of whose steps moves it
+    on by one, from a first one that reads nothing."""
+    leader, pairs = site.stage, dict(site.aligned)
+    start, axis = places.accumulation(leader), scan.scan
+    assert axis is not None
+    step = places.plans[leader].loops[places.depth(start) : places.depth(site)]
+    along = pairs.get(axis)
+    if places.plans[scan].ring != (axis, 1) or along not in leader.reduce_axes:
+        raise ScheduleError(f"{at}: it goes along with no reduction whose steps move it on")
+    if [(loop.axis, loop.step) for loop in step] != [(along, 1)] or places.is_joined(leader):
+        raise ScheduleError(f"{at}: a step of {leader.name} is not one of its own")
+    if leader.order is not Order.SERIAL or places.storage(scan) != start:
+        raise ScheduleError(f"{at}: it has to be kept around all steps of {leader.name}, no more")
+    if _reads_at(places, scan, {axis: 0}):
+        raise ScheduleError(f"{at}: its first position reads something, before any step")
+    for load in _reads_at(places, scan, {axis: Axis(axis.name, axis.extent, 1)}):
+        extents = load.source.shape[len(load.data) :]
+        for index, extent in zip(load.indices, extents, strict=True):
+            if index.interval()[1] >= extent:
+                raise ScheduleError(f"{at}: its last step would read past {load.source.name}")
+
+
+def _reads_at(places: Places, stage: Stage, values: Mapping[Axis, IndexLike]) -> list[Load]:
+    """What a stage loads from memory where some of its axes have other values."""
+    found: list[Load] = []
+    pending: list[tuple[Stage, Mapping[Axis, IndexLike]]] = [(stage, values)]
+    for reader, at in pending:
+        assert reader.body is not None
+        for load in loads(substitute(reader.body, at)):
+            if load.source in places.inlined and not load.data:
+                pending.append(
+                    (load.source, dict(zip(load.source.axes, load.indices, strict=True)))
+                )
+            else:
+                found.append(load)
+    return found
 
 
 def _check_order(places: Places, directive: str) -> None:

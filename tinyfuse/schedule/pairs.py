@@ -316,7 +316,7 @@ def tile_shape(
     as many as half of them, or one row where the text would be long."""
     lanes = machine.vector_bytes // stage.dtype.itemsize
     bodies = [each.body for each in with_inlined(stage, places.inlined) if each.body]
-    if all(_has_vectors(body) for body in bodies):
+    if all(fits_vectors(body) for body in bodies):
         return _in_registers(stage, rows, columns, lanes, machine)
     width = max(LEAST_WIDTH, 2 * lanes)
     if sum(map(point_cost, bodies)) > ROW_BUDGET:
@@ -324,7 +324,7 @@ def tile_shape(
     return max(1, machine.vector_registers * lanes // (2 * width)), width
 
 
-def _has_vectors(body: Expr) -> bool:
+def fits_vectors(body: Expr) -> bool:
     """Whether there are vector registers, and instructions, for an expression.
 
     Loops are cut where a test of an index changes: it is none of them.

@@ -86,11 +86,11 @@ class Place(Enum):
 class StagePlan:
     """loops: outermost first. compute_at: None for the root, a kernel of its own. store_at: where
     its memory is, around where it is computed; None for the same place. streamed: whether rows of
-    it are stored past the caches. ring: an axis along which only so many positions are kept.
-    registers: whether its memory has to be vector registers. prefetch: what is asked for ahead of
-    its use. layout: parts of the axes in the order in which
-    they lie in memory, the outermost first, as loops would go through them; None for the axes in
-    their order."""
+    it are stored past the caches. ring: an axis along which only so many positions are kept; of a
+    scan that moves on with the steps of a reduction its own axis, and one. registers: whether its
+    memory has to be vector registers. prefetch: what is asked for ahead of its use. layout: parts
+    of the axes in the order in which they lie in memory, the outermost first, as loops would go
+    through them; None for the axes in their order."""
 
     loops: tuple[Loop, ...]
     inlined: bool = False
@@ -224,6 +224,16 @@ class Places:
         """Whether a stage is reduced in the steps of another reduction's loop."""
         site = self.plans[stage].compute_at
         return site is not None and any(own in stage.reduce_axes for own, _ in site.aligned)
+
+    def is_carried(self, stage: Stage) -> bool:
+        """Whether a scan is kept at one position, which moves on with the steps of a reduction's
+        loop."""
+        plan = self.plans[stage]
+        return stage.scan is not None and plan.ring is not None and plan.ring[0] is stage.scan
+
+    def carried(self, leader: Stage) -> list[Stage]:
+        """The scans that move on with the steps of this one's loops."""
+        return [stage for stage in self.attached.get(leader, ()) if self.is_carried(stage)]
 
     def joined(self, leader: Stage) -> list[Stage]:
         """The stages that are reduced in the steps of this one's loops."""

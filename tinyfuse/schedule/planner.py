@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from tinyfuse.errors import ScheduleError
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
+from tinyfuse.schedule.carried import Carried, carried_blocks
+from tinyfuse.schedule.carry_blocks import carry_blocks
 from tinyfuse.schedule.content import Content, Indices, content_of, large_loads, references_of
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.few_rows import stream_few_rows
@@ -60,12 +63,32 @@ def default_schedule(
     fuse: False stores every stage; only the parts of one reduction stay together. stored: names of
     stages that fusion leaves alone.
     """
+    carried = carried_blocks(stages) if fuse else ()
+    free = tuple([each for each in carried if not any(s.name in stored for s in each.stages)])
+    try:
+        return _scheduled(stages, machine, fuse, stored, free)
+    except ScheduleError:
+        return _scheduled(stages, machine, fuse, stored, ())
+
+
+def _scheduled(
+    stages: Stages,
+    machine: Machine,
+    fuse: bool,
+    stored: Collection[str],
+    carried: Sequence[Carried],
+) -> tuple[Schedule, tuple[Decision, ...]]:
+    names = {stage.name for each in carried for stage in each.stages}
+    stored = {*stored, *names}
     planner = _Planner(stages, machine, fuse, stored)
     decisions = {stage: planner.decide(stage) for stage in reversed(stages.stages)}
     if fuse:
         planner.group(stages, decisions)
     schedule = planner.schedule(stages)
     found = _decisions(schedule, {each.producer: each for each in decisions.values()})
+    if carried:
+        schedule, found = carry_blocks(schedule, found, machine, carried)
+        stored |= {s.name for s in schedule.stages.stages if _is_within(schedule, s, names)}
     if fuse:
         schedule, found = block_rows(schedule, found, machine, stored)
         schedule, found = stream_few_rows(schedule, found, machine, stored)
@@ -74,6 +97,11 @@ def default_schedule(
         schedule, found = copy_transposed(schedule, found, machine, stored)
         schedule = prefetch_rows(scan_side_by_side(schedule), machine)
     return stream_large_results(schedule, machine), found
+
+
+def _is_within(schedule: Schedule, stage: Stage, names: set[str]) -> bool:
+    """Whether a stage is computed in a kernel of certain stages."""
+    return not names.isdisjoint({each.name for each in schedule.places.chain(stage)})
 
 
 @dataclass(slots=True)

@@ -80,6 +80,7 @@ def _apart(schedule: Schedule, root: Stage, machine: Machine) -> list[Stage]:
         for stage in places.attached[root]
         if pair_of(places, stage, machine)
         and tile_of(schedule, stage, machine) is None
+        and not places.attached.get(stage)
         and not any(places.plans[source].compute_at for source in places.sources[stage])
     ]
 

@@ -176,6 +176,8 @@ class Schedule:
         The stage is kept further out than the loop it is computed in, whose steps move along the
         axis; position p lies where p + length will. Steps that read some of the same positions
         compute only the new ones, and those before the first step are computed before the loop.
+        A scan is kept so along its own axis where that goes along with what another stage reduces
+        (`compute_with`): at one position, that of the step, at whose end it moves on to the next.
         """
         plan = replace(self._plan(stage), ring=(axis, operator.index(length)))
         return self._with(stage, plan, "fold")

@@ -279,6 +279,8 @@ def decided(condition: Expr) -> bool | None:
     """The value of a condition where index intervals settle it, else None."""
     if isinstance(condition, IndexTest):
         return condition.decided()
+    if isinstance(condition, Const):
+        return bool(condition.value)
     if isinstance(condition, Op) and condition.name == "logical_and":
         parts = [decided(part) for part in condition.operands]
         return False if False in parts else True if None not in parts else None

@@ -25,6 +25,7 @@ from tinyfuse.stage.expr import (
 )
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Scatter, Sort
+from tinyfuse.stage.online_softmax import softmax_contract
 from tinyfuse.stage.reductions import contract, reduce
 from tinyfuse.stage.views import ZERO, View, axis_indices
 
@@ -238,4 +239,5 @@ RULES: dict[Primitive, StageRule] = {
     p.argsort: _argsort,
     p.reduce: reduce,
     p.contract: contract,
+    p.softmax_contract: softmax_contract,
 }

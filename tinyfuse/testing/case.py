@@ -12,6 +12,7 @@ from tinyfuse.api import jit
 from tinyfuse.graph.interpreter import NumpyNumerics, interpret
 from tinyfuse.graph.ir import Graph, Var
 from tinyfuse.graph.primitives import gather
+from tinyfuse.graph.rewrites import rewritten
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.graph.verifier import verify_graph
 from tinyfuse.memory import share_elements
@@ -172,7 +173,7 @@ class Case:
 
     @cached_property
     def graph(self) -> Graph:
-        graph = simplify(self.trace.graph)
+        graph = rewritten(simplify(self.trace.graph))
         verify_graph(graph)
         return graph
 

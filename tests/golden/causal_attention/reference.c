@@ -1,0 +1,317 @@
+typedef __UINT8_TYPE__ bool8_t; // 0 or 1
+typedef __UINT32_TYPE__ uint32_t;
+typedef float float_x16 __attribute__((vector_size(64), aligned(4), may_alias));
+
+// The larger of a and b.
+static inline uint32_t tf_maximum_uint32(uint32_t a, uint32_t b) {
+  return a > b ? a : b;
+}
+
+// The bits of x.
+static inline uint32_t tf_bits_float(float x) {
+  union {
+    float value;
+    uint32_t bits;
+  } pun = {.value = x};
+  return pun.bits;
+}
+
+// The value that has these bits.
+static inline float tf_from_bits_float(uint32_t bits) {
+  union {
+    uint32_t bits;
+    float value;
+  } pun = {.bits = bits};
+  return pun.value;
+}
+
+// The place of x among all values: -0 before +0, and every NaN after infinity.
+static inline uint32_t tf_rank_nan_last_float(float x) {
+  const uint32_t bits = tf_bits_float(x), sign = (uint32_t)1 << (32 - 1);
+  return bits & sign ? sign + 0x7f800000u - bits : bits + 0x7f800000u + 1;
+}
+
+// The value that has this place, where NaN comes last.
+static inline float tf_of_rank_nan_last_float(uint32_t rank) {
+  const uint32_t bits = rank - 0x7f800000u - 1, sign = (uint32_t)1 << (32 - 1);
+  return tf_from_bits_float(bits & sign ? ~bits ^ sign : bits);
+}
+
+// chosen where the condition holds, else other: by their bits. Both are loaded before, since gcc 12
+// mixes up loads behind several conditions, in one sum or in steps of a loop that it writes out.
+static inline float tf_select_float(bool8_t condition, float chosen, float other) {
+  uint32_t mask = -(uint32_t)condition;
+  return tf_from_bits_float((tf_bits_float(chosen) & mask) | (tf_bits_float(other) & ~mask));
+}
+
+// to[to_step * r + c] = from[from_step * c + r] for r, c < 16. When the rows of the two halves
+// have been interleaved as often as 16 can be halved, they are columns.
+static inline void tf_transpose_block_16_uint32(uint32_t *to, long to_step, const uint32_t *from, long from_step) {
+  typedef uint32_t vector_t __attribute__((vector_size(16 * sizeof(uint32_t)), aligned(sizeof(uint32_t)), may_alias));
+  vector_t rows[16], mixed[16];
+  for (long r = 0; r < 16; r++)
+    rows[r] = *(const vector_t *)(from + from_step * r);
+  for (long round = 1; round < 16; round *= 2) {
+    for (long r = 0; r < 16 / 2; r++) {
+#if defined(__clang__)
+      mixed[2 * r] = __builtin_shufflevector(rows[r], rows[r + 16 / 2], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      mixed[2 * r + 1] = __builtin_shufflevector(rows[r], rows[r + 16 / 2], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+#else
+      mixed[2 * r] = __builtin_shuffle(rows[r], rows[r + 16 / 2], (vector_t){0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23});
+      mixed[2 * r + 1] = __builtin_shuffle(rows[r], rows[r + 16 / 2], (vector_t){8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31});
+#endif
+    }
+    for (long r = 0; r < 16; r++)
+      rows[r] = mixed[r];
+  }
+  for (long r = 0; r < 16; r++)
+    *(vector_t *)(to + to_step * r) = rows[r];
+}
+
+// The same for r < rows and c < columns, 16 or more each. The last blocks begin earlier where
+// that is no multiple, and store some elements a second time.
+static inline void tf_transpose_16_uint32(void *to, long to_step, const void *from, long from_step, long rows, long columns) {
+  for (long c = 0; c < columns; c += 16) {
+    long column = c + 16 <= columns ? c : columns - 16;
+    for (long r = 0; r < rows; r += 16) {
+      long row = r + 16 <= rows ? r : rows - 16;
+      uint32_t *block = (uint32_t *)to + to_step * row + column;
+      tf_transpose_block_16_uint32(block, to_step, (const uint32_t *)from + from_step * column + row, from_step);
+    }
+  }
+}
+
+// The same in every lane.
+static inline float_x16 tf_splat_float_x16(float value) {
+  return value - (float_x16){0};
+}
+
+// a * b + c in every lane, rounded once. Of the loop compilers make as much, but gcc loads whole
+// vectors of which it needs one element.
+static inline float_x16 tf_fma_float_x16(float_x16 a, float_x16 b, float_x16 c) {
+#if defined(__clang__)
+#if __has_builtin(__builtin_elementwise_fma)
+  return __builtin_elementwise_fma(a, b, c);
+#endif
+#elif defined(__AVX512F__)
+  return (float_x16)__builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4);
+#endif
+  float_x16 sum;
+  for (long l = 0; l < 16; l++)
+    sum[l] = __builtin_fmaf(a[l], b[l], c[l]);
+  return sum;
+}
+
+// e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
+static inline float tf_exp_core_float(float r) {
+  float q = 0x1.6a5166p-10f;
+  q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
+  q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
+  q = __builtin_fmaf(q, r, 0x1.555494p-3f);
+  q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
+  return __builtin_fmaf(r * r, q, r);
+}
+
+// e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal.
+static inline float tf_exp_nonpositive_float(float x) {
+  float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.80017ep+23f); // n + 127 + 64 in its low bits
+  float n = t - 0x1.80017ep+23f;
+  float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+  float scale = tf_from_bits_float(tf_bits_float(t) << 23);
+  float y = __builtin_fmaf(tf_exp_core_float(r), scale, scale) * 0x1p-64f;
+  return x < -104.5f ? 0.0f : y;
+}
+
+// What an entry is handed to share a loop among threads; null where there are none.
+typedef struct tf_pool tf_pool;
+typedef void (*tf_task)(void *const *buffers, long begin, long end);
+struct tf_pool {
+  void (*run)(const tf_pool *pool, tf_task task, void *const *buffers, long extent, long grain);
+};
+
+// Runs a task over [0, extent), in parts of at least `grain` where threads share it.
+static inline void tf_run(const tf_pool *pool, tf_task task, void *const *buffers, long extent, long grain) {
+  if (pool)
+    pool->run(pool, task, buffers, extent, grain);
+  else
+    task(buffers, 0, extent);
+}
+
+// scores = query @ np.swapaxes(key, -1, -2) * np.float32(0.25)
+// return weights / weights.sum(axis=-1, keepdims=True) @ value
+// [query_copy, matmul_local, matmul, scores, out_tops, out_before, out_base, out_scale, ... and 6
+//   more] reads 96 KiB, writes 32 KiB, 10184704 operations
+static void causal_attention_out(const float *restrict query, const float *restrict key, const float *restrict value, float *restrict out, long begin, long end) {
+  for (long j_outer = begin; j_outer < end; j_outer++)
+    for (long i = 0; i < 2; i++) {
+      float query_copy[1024];
+      float out_total[64];
+      float out_weighted[1024];
+      tf_transpose_16_uint32(query_copy, 64, query + 4096 * i + 1024 * j_outer, 16, 16, 64);
+      uint32_t out_before[64];
+      for (long j = 0; j < 64; j++)
+        out_total[j] = 0.0f;
+      for (long j = 0; j < 64; j++)
+        out_before[j] = 0u;
+      for (long j_outer_1 = 0; j_outer_1 < 1024; j_outer_1++)
+        out_weighted[j_outer_1] = 0.0f;
+      for (long b = 0; b < 4; b++) {
+        if (j_outer - b >= 0) {
+          float matmul_and_out_weights[4096];
+          uint32_t out_tops[64];
+          float out_base[64];
+          float out_scale[64];
+          float_x16 out_sums[4];
+          for (long j_outer_1 = 0; j_outer_1 < 2; j_outer_1++)
+            for (long k_outer = 0; k_outer < 8; k_outer++) {
+              float_x16 matmul_local[16];
+              matmul_local[0] = tf_splat_float_x16(0.0f);
+              matmul_local[1] = tf_splat_float_x16(0.0f);
+              matmul_local[2] = tf_splat_float_x16(0.0f);
+              matmul_local[3] = tf_splat_float_x16(0.0f);
+              matmul_local[4] = tf_splat_float_x16(0.0f);
+              matmul_local[5] = tf_splat_float_x16(0.0f);
+              matmul_local[6] = tf_splat_float_x16(0.0f);
+              matmul_local[7] = tf_splat_float_x16(0.0f);
+              matmul_local[8] = tf_splat_float_x16(0.0f);
+              matmul_local[9] = tf_splat_float_x16(0.0f);
+              matmul_local[10] = tf_splat_float_x16(0.0f);
+              matmul_local[11] = tf_splat_float_x16(0.0f);
+              matmul_local[12] = tf_splat_float_x16(0.0f);
+              matmul_local[13] = tf_splat_float_x16(0.0f);
+              matmul_local[14] = tf_splat_float_x16(0.0f);
+              matmul_local[15] = tf_splat_float_x16(0.0f);
+              for (long l = 0; l < 16; l++) {
+                matmul_local[0] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l]), matmul_local[0]);
+                matmul_local[1] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l]), matmul_local[1]);
+                matmul_local[2] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 16]), matmul_local[2]);
+                matmul_local[3] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 16]), matmul_local[3]);
+                matmul_local[4] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 32]), matmul_local[4]);
+                matmul_local[5] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 32]), matmul_local[5]);
+                matmul_local[6] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 48]), matmul_local[6]);
+                matmul_local[7] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 48]), matmul_local[7]);
+                matmul_local[8] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 64]), matmul_local[8]);
+                matmul_local[9] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 64]), matmul_local[9]);
+                matmul_local[10] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 80]), matmul_local[10]);
+                matmul_local[11] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 80]), matmul_local[11]);
+                matmul_local[12] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 96]), matmul_local[12]);
+                matmul_local[13] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 96]), matmul_local[13]);
+                matmul_local[14] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 112]), matmul_local[14]);
+                matmul_local[15] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 112]), matmul_local[15]);
+              }
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1] = matmul_local[0];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 16] = matmul_local[1];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 64] = matmul_local[2];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 80] = matmul_local[3];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 128] = matmul_local[4];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 144] = matmul_local[5];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 192] = matmul_local[6];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 208] = matmul_local[7];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 256] = matmul_local[8];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 272] = matmul_local[9];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 320] = matmul_local[10];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 336] = matmul_local[11];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 384] = matmul_local[12];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 400] = matmul_local[13];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 448] = matmul_local[14];
+              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 464] = matmul_local[15];
+            }
+          if (j_outer - b >= 1) {
+            for (long j = 0; j < 64; j++)
+              out_tops[j] = 0u;
+            for (long e = 0; e < 64; e++)
+              for (long j = 0; j < 64; j++) {
+                const float scores = matmul_and_out_weights[64 * e + j] * 0.25f;
+                out_tops[j] = tf_maximum_uint32(out_tops[j], tf_rank_nan_last_float(scores));
+              }
+          } else {
+            for (long j = 0; j < 64; j++)
+              out_tops[j] = 0u;
+            for (long e = 0; e < 64; e++)
+              for (long j = 0; j < 64; j++)
+                out_tops[j] = tf_maximum_uint32(out_tops[j], tf_rank_nan_last_float((int)j >= (int)(-64 * j_outer + 64 * b + e) ? matmul_and_out_weights[64 * e + j] * 0.25f : -__builtin_inff()));
+          }
+          for (long j = 0; j < 64; j++)
+            out_base[j] = tf_select_float(tf_of_rank_nan_last_float(tf_maximum_uint32(out_before[j], out_tops[j])) == (-__builtin_inff()), 0.0f, tf_of_rank_nan_last_float(tf_maximum_uint32(out_before[j], out_tops[j])));
+          for (long j = 0; j < 64; j++)
+            out_scale[j] = tf_exp_nonpositive_float(tf_of_rank_nan_last_float(out_before[j]) - out_base[j]);
+          if (j_outer - b >= 1) {
+            for (long e = 0; e < 64; e++)
+              for (long j = 0; j < 64; j++) {
+                const float scores = matmul_and_out_weights[64 * e + j] * 0.25f;
+                matmul_and_out_weights[64 * e + j] = tf_exp_nonpositive_float(scores - out_base[j]);
+              }
+          } else {
+            for (long e = 0; e < 64; e++)
+              for (long j = 0; j < 64; j++)
+                matmul_and_out_weights[64 * e + j] = tf_exp_nonpositive_float(((int)j >= (int)(-64 * j_outer + 64 * b + e) ? matmul_and_out_weights[64 * e + j] * 0.25f : -__builtin_inff()) - out_base[j]);
+          }
+          out_sums[0] = tf_splat_float_x16(0.0f);
+          out_sums[1] = tf_splat_float_x16(0.0f);
+          out_sums[2] = tf_splat_float_x16(0.0f);
+          out_sums[3] = tf_splat_float_x16(0.0f);
+          for (long e = 0; e < 64; e++) {
+            out_sums[0] = out_sums[0] + *(const float_x16 *)&matmul_and_out_weights[64 * e];
+            out_sums[1] = out_sums[1] + *(const float_x16 *)&matmul_and_out_weights[64 * e + 16];
+            out_sums[2] = out_sums[2] + *(const float_x16 *)&matmul_and_out_weights[64 * e + 32];
+            out_sums[3] = out_sums[3] + *(const float_x16 *)&matmul_and_out_weights[64 * e + 48];
+          }
+          *(float_x16 *)&out_total[0] = tf_fma_float_x16(*(float_x16 *)&out_total[0], *(const float_x16 *)&out_scale[0], out_sums[0]);
+          *(float_x16 *)&out_total[16] = tf_fma_float_x16(*(float_x16 *)&out_total[16], *(const float_x16 *)&out_scale[16], out_sums[1]);
+          *(float_x16 *)&out_total[32] = tf_fma_float_x16(*(float_x16 *)&out_total[32], *(const float_x16 *)&out_scale[32], out_sums[2]);
+          *(float_x16 *)&out_total[48] = tf_fma_float_x16(*(float_x16 *)&out_total[48], *(const float_x16 *)&out_scale[48], out_sums[3]);
+          for (long j_outer_1 = 0; j_outer_1 < 8; j_outer_1++) {
+            float_x16 out_products[8];
+            out_products[0] = tf_splat_float_x16(0.0f);
+            out_products[1] = tf_splat_float_x16(0.0f);
+            out_products[2] = tf_splat_float_x16(0.0f);
+            out_products[3] = tf_splat_float_x16(0.0f);
+            out_products[4] = tf_splat_float_x16(0.0f);
+            out_products[5] = tf_splat_float_x16(0.0f);
+            out_products[6] = tf_splat_float_x16(0.0f);
+            out_products[7] = tf_splat_float_x16(0.0f);
+            for (long e = 0; e < 64; e++) {
+              out_products[0] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[0]);
+              out_products[1] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 1]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[1]);
+              out_products[2] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 2]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[2]);
+              out_products[3] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 3]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[3]);
+              out_products[4] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 4]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[4]);
+              out_products[5] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 5]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[5]);
+              out_products[6] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 6]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[6]);
+              out_products[7] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 7]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[7]);
+            }
+            *(float_x16 *)&out_weighted[128 * j_outer_1] = tf_fma_float_x16(*(float_x16 *)&out_weighted[128 * j_outer_1], tf_splat_float_x16(out_scale[8 * j_outer_1]), out_products[0]);
+            *(float_x16 *)&out_weighted[128 * j_outer_1 + 16] = tf_fma_float_x16(*(float_x16 *)&out_weighted[128 * j_outer_1 + 16], tf_splat_float_x16(out_scale[8 * j_outer_1 + 1]), out_products[1]);
+            *(float_x16 *)&out_weighted[128 * j_outer_1 + 32] = tf_fma_float_x16(*(float_x16 *)&out_weighted[128 * j_outer_1 + 32], tf_splat_float_x16(out_scale[8 * j_outer_1 + 2]), out_products[2]);
+            *(float_x16 *)&out_weighted[128 * j_outer_1 + 48] = tf_fma_float_x16(*(float_x16 *)&out_weighted[128 * j_outer_1 + 48], tf_splat_float_x16(out_scale[8 * j_outer_1 + 3]), out_products[3]);
+            *(float_x16 *)&out_weighted[128 * j_outer_1 + 64] = tf_fma_float_x16(*(float_x16 *)&out_weighted[128 * j_outer_1 + 64], tf_splat_float_x16(out_scale[8 * j_outer_1 + 4]), out_products[4]);
+            *(float_x16 *)&out_weighted[128 * j_outer_1 + 80] = tf_fma_float_x16(*(float_x16 *)&out_weighted[128 * j_outer_1 + 80], tf_splat_float_x16(out_scale[8 * j_outer_1 + 5]), out_products[5]);
+            *(float_x16 *)&out_weighted[128 * j_outer_1 + 96] = tf_fma_float_x16(*(float_x16 *)&out_weighted[128 * j_outer_1 + 96], tf_splat_float_x16(out_scale[8 * j_outer_1 + 6]), out_products[6]);
+            *(float_x16 *)&out_weighted[128 * j_outer_1 + 112] = tf_fma_float_x16(*(float_x16 *)&out_weighted[128 * j_outer_1 + 112], tf_splat_float_x16(out_scale[8 * j_outer_1 + 7]), out_products[7]);
+          }
+          for (long j = 0; j < 64; j++)
+            out_before[j] = tf_maximum_uint32(out_before[j], out_tops[j]);
+        }
+      }
+      for (long j = 0; j < 64; j++)
+        for (long k = 0; k < 16; k++)
+          out[4096 * i + 1024 * j_outer + 16 * j + k] = out_weighted[16 * j + k] / out_total[j];
+    }
+}
+
+static void causal_attention_out_task(void *const *buffers, long begin, long end) {
+  causal_attention_out(buffers[0], buffers[1], buffers[2], buffers[3], begin, end);
+}
+
+// arrays: query float32[8192], key float32[8192], value float32[8192]; then the results:
+//   out float32[8192]
+// scratch: 0 bytes; returns 0
+int causal_attention(void *const *arrays, void *scratch, const tf_pool *pool) {
+  (void)scratch;
+  float *query = arrays[0];
+  float *key = arrays[1];
+  float *value = arrays[2];
+  float *out = arrays[3];
+  tf_run(pool, causal_attention_out_task, (void *[]){query, key, value, out}, 4, 1);
+  return 0;
+}

@@ -1,0 +1,19 @@
+"""The named rewrites of graphs: those that change bits, and so are part of the meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from tinyfuse.graph.ir import Graph
+from tinyfuse.graph.online_softmax import online_softmax
+from tinyfuse.graph.rewrite_names import DEFAULT_REWRITES, REWRITES
+
+_REWRITES: dict[str, Callable[[Graph], Graph]] = {"online_softmax": online_softmax}
+
+
+def rewritten(graph: Graph, names: Collection[str] = DEFAULT_REWRITES) -> Graph:
+    """A simplified graph after the rewrites of these names."""
+    for name in REWRITES:
+        if name in names:
+            graph = _REWRITES[name](graph)
+    return graph
