@@ -235,13 +235,13 @@ def repeated(
 
 
 def _parts(node: If, times: int, loop: For | None, steps: Steps) -> Iterator[Run]:
-    axis = _decisive(node.test, steps)
+    axis = decisive_axis(node.test, steps)
     if axis is None:
         yield from repeated(node.then, times, loop, steps)
         yield from repeated(node.otherwise, times, loop, steps)
         return
     first, last = steps[axis]
-    low, high = _chosen(node.test, axis, (first, last))
+    low, high = chosen_steps(node.test, axis, (first, last))
     each = times // max(1, last - first)
     yield from repeated(node.then, each * (high - low), loop, {**steps, axis: (low, high)})
     # What is left is one run of steps, but for a test in their middle: then only their number.
@@ -251,7 +251,7 @@ def _parts(node: If, times: int, loop: For | None, steps: Steps) -> Iterator[Run
     )
 
 
-def _decisive(test: Expr, steps: Steps) -> Axis | None:
+def decisive_axis(test: Expr, steps: Steps) -> Axis | None:
     """The loop variable that alone decides a test."""
     if not isinstance(test, IndexTest) or len(test.index.terms) != 1:
         return None
@@ -259,7 +259,7 @@ def _decisive(test: Expr, steps: Steps) -> Axis | None:
     return term if isinstance(term, Axis) and term in steps and coefficient == 1 else None
 
 
-def _chosen(test: Expr, axis: Axis, steps: tuple[int, int]) -> tuple[int, int]:
+def chosen_steps(test: Expr, axis: Axis, steps: tuple[int, int]) -> tuple[int, int]:
     """The steps, from one until before another, for which a test of a loop variable holds."""
     assert isinstance(test, IndexTest)
     first, last = steps

@@ -17,6 +17,7 @@ from tinyfuse.loops.ir import (
     buffers_in,
     walk_steps,
 )
+from tinyfuse.lower.in_place import in_place
 from tinyfuse.lower.lower import lower
 from tinyfuse.lower.scratch import placed_for
 from tinyfuse.machine import Machine
@@ -54,11 +55,13 @@ class _Lowering:
 
     def loops(self) -> Loops:
         inputs = tuple(map(self.buffer, self.program.inputs))
-        outputs = tuple(map(self.buffer, self.results))
-        steps = _only_read_turns(self._steps(self.program.block))
+        written = list(map(self.buffer, self.results))
+        steps, merged = in_place(self._steps(self.program.block), self.machine)
+        steps = _only_read_turns(steps)
+        outputs = tuple([merged.get(buffer, buffer) for buffer in written])
         kernels = tuple([node for node in walk_steps(steps) if isinstance(node, Kernel)])
         lives = _Lifetimes(steps, set(self.own)).joined()
-        buffers = [*self.buffers.values(), *self.own]
+        buffers = dict.fromkeys([merged.get(b, b) for b in (*self.buffers.values(), *self.own)])
         scratch = [buffer for buffer in buffers if buffer.scope is Scope.SCRATCH]
         placed, size = placed_for(lives, scratch)
         return Loops(self.program.name, inputs, outputs, kernels, placed, size, steps)
