@@ -26,6 +26,7 @@ from tinyfuse.loops.ir import (
     Statement,
     Store,
     Transpose,
+    While,
     written_by,
 )
 from tinyfuse.loops.rewrite import values_of
@@ -218,7 +219,8 @@ def repeated(
     loop: For | None = None,
     steps: Steps = {},  # noqa: B006
 ) -> Iterator[Run]:
-    """Every statement with how often it runs; where data decides, as if both parts ran each time.
+    """Every statement with how often it runs; where data decides, as if both parts ran each time,
+    and a loop once.
 
     loop: the innermost one around the statements. steps: of all loops around them.
     """
@@ -230,7 +232,7 @@ def repeated(
             yield from repeated(statement.body, times * axis.extent, statement, inner)
         elif isinstance(statement, If):
             yield from _parts(statement, times, loop, steps)
-        elif isinstance(statement, Block):
+        elif isinstance(statement, (While, Block)):
             yield from repeated(statement.body, times, loop, steps)
 
 

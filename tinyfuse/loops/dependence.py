@@ -16,6 +16,8 @@ from tinyfuse.loops.ir import (
     Prefetch,
     Statement,
     Store,
+    While,
+    walk_statements,
     written_by,
 )
 from tinyfuse.loops.rewrite import rows_of, values_of
@@ -43,11 +45,11 @@ class Access(NamedTuple):
         return {_key(term): factor for term, factor in self.place.terms}
 
     def range(self, term: Hashable) -> tuple[int, int]:
-        """The least and the largest value of a term."""
+        """The least and the largest value of a term; 0 of a variable that is none here."""
         if isinstance(term, (Quotient, Remainder)):
             return term.interval()
         assert isinstance(term, str)
-        first, stop = self.steps[term]
+        first, stop = self.steps.get(term, (0, 1))
         return first, stop - 1
 
 
@@ -58,8 +60,10 @@ def _key(term: Axis | Quotient | Remainder) -> Hashable:
 def is_read_first(statements: Sequence[Statement], old: Buffer, new: Buffer) -> bool:
     """Whether no element of `old` is read after that of `new` at its place has been stored.
 
-    An element that is stored as it was does not count. What tests decide is not looked at.
+    An element that is stored as it was does not count.
     """
+    if any(isinstance(each, While) for each in walk_statements(statements)):
+        return False
     reads: list[Access] = []
     writes: list[Access] = []
     for time, (statement, loops, spans) in enumerate(_with_loops(statements, (), {})):

@@ -20,6 +20,7 @@ from tinyfuse.loops.ir import (
     Statement,
     Store,
     Transpose,
+    While,
     walk_statements,
 )
 from tinyfuse.records import replace
@@ -39,6 +40,8 @@ def substitute_axes(
 def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
     if isinstance(node, For):
         return For(node.variable, node.kind, substitute_axes(node.body, values))
+    if isinstance(node, While):
+        return While(substitute(node.test, values), substitute_axes(node.body, values))
     if isinstance(node, Block):
         return Block(substitute_axes(node.body, values))
     if isinstance(node, If):
@@ -91,11 +94,13 @@ def with_inside(
         then, otherwise = change(node.then), change(node.otherwise)
         same = then == node.then and otherwise == node.otherwise
         return node if same else If(node.test, then, otherwise)
-    if not isinstance(node, (For, Block)):
+    if not isinstance(node, (For, While, Block)):
         return node
     body = change(node.body)
     if body == node.body:
         return node
+    if isinstance(node, While):
+        return While(node.test, body)
     return For(node.variable, node.kind, body) if isinstance(node, For) else Block(body)
 
 
@@ -123,6 +128,8 @@ def with_buffers(
     def copied(node: Statement) -> Statement:
         if isinstance(node, For):
             return For(node.variable, node.kind, block(node.body))
+        if isinstance(node, While):
+            return While(value(node.test), block(node.body))
         if isinstance(node, Block):
             return Block(block(node.body))
         if isinstance(node, If):
@@ -164,7 +171,7 @@ def values_of(statement: Statement) -> tuple[Expr, ...]:
         return (statement.offset, statement.value)
     if isinstance(statement, (Let, Store)):
         return (statement.value,)
-    return (statement.test,) if isinstance(statement, If) else ()
+    return (statement.test,) if isinstance(statement, (If, While)) else ()
 
 
 def indices_of(statements: Sequence[Statement]) -> Iterator[Affine]:

@@ -19,7 +19,6 @@ from tinyfuse.loops.ir import (
     For,
     If,
     Kernel,
-    Scope,
     Statement,
     Step,
     Steps,
@@ -35,44 +34,68 @@ from tinyfuse.lower.streaming import stream
 from tinyfuse.machine import Machine
 from tinyfuse.records import replace
 
-Merged = Mapping[Buffer, Buffer]
+Others = Mapping[Buffer, Buffer]
 
 
 def in_place(steps: Steps, machine: Machine) -> tuple[Steps, dict[Buffer, Buffer]]:
     """The steps with few exchanges, and which buffers have become others."""
-    merged: dict[Buffer, Buffer] = {}
-    nodes = [node for node in walk_steps(steps) if isinstance(node, Steps)]
-    exchanges = Counter([buffer for node in nodes for buffer, _ in node.moves])
-    uses = _uses(steps)
-    for node in nodes:
-        for old, new in node.moves:
-            once = (new, old) in node.moves and exchanges[new] == 1 and not merged.keys() & {old}
-            if once and uses[new] == _uses(node)[new] and _can_be_one(node, old, new):
-                one = old
-                if new.scope is Scope.ARGUMENT:
-                    one = replace(old, scope=new.scope)
-                    merged[old] = one
-                merged[new] = one
-    return (_Merging(merged, machine).steps(steps) if merged else steps), merged
+    finding = _Finding(steps)
+    for node in walk_steps(steps):
+        if isinstance(node, Steps):
+            for old, new in node.moves:
+                finding.look_at(node, old, new)
+    return with_other_buffers(steps, finding.merged, machine), finding.merged
+
+
+def with_other_buffers(steps: Steps, others: Others, machine: Machine) -> Steps:
+    """The steps with other buffers in place of some, which may be buffers that are there."""
+    return _Merging(others, machine).steps(steps) if others else steps
+
+
+class _Finding:
+    """merged: which buffers become others, as far as is known."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.merged: dict[Buffer, Buffer] = {}
+        nodes = [node for node in walk_steps(steps) if isinstance(node, Steps)]
+        self.exchanges = Counter([buffer for node in nodes for buffer, _ in node.moves])
+        self.uses = _uses(steps)
+
+    def look_at(self, steps: Steps, old: Buffer, new: Buffer) -> None:
+        """Merge what exchanges memory after some steps, if it can be one."""
+        alone = (new, old) in steps.moves and self.exchanges[new] == 1 and new not in self.merged
+        if not alone or old in self.merged or self.uses[new] > _uses(steps)[new]:
+            return
+        if self._can_be_one(steps, old, new):
+            self.merged[new] = old
+
+    def _can_be_one(self, steps: Steps, old: Buffer, new: Buffer) -> bool:
+        """Whether, in one run of the steps, all reads of `old` come before stores in `new`."""
+        stored = False
+        for step in steps.body:
+            read, written = [{*map(self._now, each)} for each in _read_and_written(step)]
+            if old in written or (stored and old in read):
+                return False
+            both = new in written and old in read
+            if both and not (isinstance(step, Kernel) and self._reads_first(step, old, new)):
+                return False
+            stored = stored or new in written
+        return True
+
+    def _now(self, buffer: Buffer) -> Buffer:
+        return self.merged.get(buffer, buffer)
+
+    def _reads_first(self, kernel: Kernel, old: Buffer, new: Buffer) -> bool:
+        pairs = list(zip(kernel.parameters, kernel.function.parameters, strict=True))
+        read, written = [
+            [own for its, own in pairs if self._now(its) is buffer] for buffer in (old, new)
+        ]
+        return all(is_read_first(kernel.body, one, other) for one in read for other in written)
 
 
 def _uses(steps: Steps) -> Counter[Buffer]:
     kernels = [node for node in walk_steps(steps) if isinstance(node, Kernel)]
     return Counter([buffer for kernel in kernels for buffer in kernel.parameters])
-
-
-def _can_be_one(steps: Steps, old: Buffer, new: Buffer) -> bool:
-    """Whether, in one run of the steps, all reads of `old` come before what is stored in `new`."""
-    stored = False
-    for step in steps.body:
-        read, written = _read_and_written(step)
-        if old in written or (stored and old in read):
-            return False
-        both = new in written and old in read
-        if both and not (isinstance(step, Kernel) and _reads_first(step, old, new)):
-            return False
-        stored = stored or new in written
-    return True
 
 
 def _read_and_written(step: Step) -> tuple[set[Buffer], set[Buffer]]:
@@ -85,15 +108,10 @@ def _read_and_written(step: Step) -> tuple[set[Buffer], set[Buffer]]:
     return buffers_in(inside), {buffer for each in kernels for buffer in each.written} | moved
 
 
-def _reads_first(kernel: Kernel, old: Buffer, new: Buffer) -> bool:
-    own = dict(zip(kernel.parameters, kernel.function.parameters, strict=True))
-    return is_read_first(kernel.body, own[old], own[new])
-
-
 class _Merging:
     """Steps with some buffers in place of others."""
 
-    def __init__(self, merged: Merged, machine: Machine) -> None:
+    def __init__(self, merged: Others, machine: Machine) -> None:
         self.merged, self.machine = merged, machine
         self.made: dict[Kernel, Kernel] = {}  # kernels whose function others call
 
@@ -121,7 +139,8 @@ class _Merging:
         if kernel.again in self.made or (kernel.again is None and parameters == kernel.parameters):
             written = frozenset(map(self.buffer, kernel.written))
             again = kernel.again and self.made[kernel.again]
-            made = replace(kernel, parameters=parameters, written=written, again=again)
+            body = again.body if again else kernel.body
+            made = replace(kernel, body=body, parameters=parameters, written=written, again=again)
         else:
             made = self.with_parameters(kernel, parameters)
         if kernel.again is None:
@@ -160,7 +179,7 @@ class _Merging:
             )
         ]
 
-    def _are_one(self, pairs: Merged, one: Buffer, other: Buffer) -> bool:
+    def _are_one(self, pairs: Others, one: Buffer, other: Buffer) -> bool:
         return one is not other and self.buffer(pairs[one]) is self.buffer(pairs[other])
 
 
