@@ -44,13 +44,19 @@ ALL_BYTES = 1 << 14  # of all such arrays of a kernel
 
 
 def with_loop_kernels(
-    steps: Steps, name: str, taken: set[str], inputs: Collection[Buffer]
+    steps: Steps,
+    name: str,
+    taken: set[str],
+    inputs: Collection[Buffer],
+    outputs: Collection[Buffer],
 ) -> Steps:
     """The steps with each outermost loop that can be one kernel as one.
 
-    taken: names that kernels and buffers must not have. inputs: buffers with values before.
+    taken: names that kernels and buffers must not have. inputs, outputs: buffers with values
+    before, or after.
     """
     uses, written = Counter(_buffers(steps)), Counter(_written(steps))
+    uses.update(outputs)
     written.update(inputs)
 
     def visit(steps: Steps) -> Steps:

@@ -55,15 +55,16 @@ class _Lowering:
     def loops(self) -> Loops:
         inputs = tuple(map(self.buffer, self.program.inputs))
         steps, merged = in_place(self._steps(self.program.block), self.machine)
-        given = list(map(self.buffer, self.program.outputs))
-        given = [merged.get(buffer, buffer) for buffer in given]
-        ends = _ends(steps)
-        results = {ends.get(buffer, buffer): None for buffer in given}
-        renamed = {buffer: replace(buffer, scope=Scope.ARGUMENT) for buffer in results}
-        outputs = tuple(renamed.values())
-        steps = _only_read_turns(with_other_buffers(steps, renamed, self.machine))
+        given = [merged.get(each, each) for each in map(self.buffer, self.program.outputs)]
         self.taken.update([buffer.name for buffer in self.own])
-        steps = with_loop_kernels(steps, self.program.name, self.taken, inputs)
+        steps = with_loop_kernels(
+            _only_read_turns(steps), self.program.name, self.taken, inputs, given
+        )
+        ends = _ends(steps)
+        results = {each: ends.get(each, each) for each in given}
+        renamed = {each: replace(each, scope=Scope.ARGUMENT) for each in results.values()}
+        outputs = tuple([renamed[results[each]] for each in given])
+        steps = with_other_buffers(steps, renamed, self.machine)
         kernels = tuple([node for node in walk_steps(steps) if isinstance(node, Kernel)])
         lives = _Lifetimes(steps, set(self.own)).joined()
         buffers = [*self.buffers.values(), *self.own]
