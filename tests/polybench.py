@@ -257,7 +257,13 @@ KERNELS = (
     Kernel(heat_3d, lambda n, g: (n, g.random((n, n, n)), g.random((n, n, n)))),
     Kernel(
         fdtd_2d,
-        lambda n, g: (n, g.random((n, n + 2)), g.random((n, n + 2)), g.random((n, n + 2)), g.random(n)),
+        lambda n, g: (
+            n,
+            g.random((n, n + 2)),
+            g.random((n, n + 2)),
+            g.random((n, n + 2)),
+            g.random(n),
+        ),
     ),
     Kernel(seidel_2d, lambda n, g: (n // 4, g.random((n, n)))),
     Kernel(adi, lambda n, g: (n // 4, g.random((n, n)))),

@@ -12,6 +12,7 @@ import pytest
 
 import tinyfuse
 from tests.loop_programs import loop_case
+from tests.written_bytes import written_bytes
 from tinyfuse.graph.control import all_graphs
 from tinyfuse.testing import Ladder
 from tinyfuse.testing.case import Case
@@ -142,8 +143,18 @@ def test_every_level_computes_the_same_bits():
 
 def test_no_turn_copies_an_array():
     lowered = tinyfuse.jit(seidel).lower(SQUARE, 20)
-    in_loops = [kernel for kernel, turns in lowered.loops.turns.items() if turns > 1]
-    assert [kernel.cost.bytes_written for kernel in in_loops] == [152, 144, 16, 8]
+    first, loop = lowered.loops.kernels
+    assert written_bytes([first]) == SQUARE.nbytes
+    assert written_bytes([loop]) == 18 * (18 + 18) * 8
+    assert lowered.scratch_bytes == 0
+
+
+def test_stencils_write_what_is_inside_of_the_borders():
+    lowered = tinyfuse.jit(heat).lower(30, SQUARE, OTHER)
+    first, loop = lowered.loops.kernels
+    assert written_bytes([first]) == 2 * SQUARE.nbytes
+    assert written_bytes([loop]) == 30 * 2 * 18 * 18 * 8
+    assert lowered.scratch_bytes == 0
 
 
 def test_arrays_that_names_exchange_change_places():

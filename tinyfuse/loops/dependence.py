@@ -186,9 +186,18 @@ def _meet(
             terms += [(at_read, first, last), (-at_write, low, high)]
     if any(first > last for _, first, last in terms):
         return False
-    terms = [each for each in terms if each[0]]
-    terms.sort(key=lambda each: -abs(each[0]))
-    return _can_vanish(terms, read.place.constant - write.place.constant)
+    return _can_vanish(_sorted(terms), read.place.constant - write.place.constant)
+
+
+def _sorted(terms: Sequence[Term]) -> list[Term]:
+    """One term for each size of a coefficient, the largest first."""
+    found: dict[int, tuple[int, int]] = {}
+    for factor, first, last in terms:
+        low, high = (first, last) if factor > 0 else (-last, -first)
+        least, most = found.get(abs(factor), (0, 0))
+        found[abs(factor)] = least + low, most + high
+    found.pop(0, None)
+    return [(factor, *found[factor]) for factor in sorted(found, reverse=True)]
 
 
 def _can_vanish(terms: Sequence[Term], constant: int) -> bool:
@@ -197,13 +206,10 @@ def _can_vanish(terms: Sequence[Term], constant: int) -> bool:
     if not terms:
         return not constant
     (factor, first, last), *rest = terms
-    least = most = constant
-    for each, low, high in rest:
-        least, most = least + min(each * low, each * high), most + max(each * low, each * high)
+    least = constant + sum([each * low for each, low, _ in rest])
+    most = constant + sum([each * high for each, _, high in rest])
     # factor * number has to be within -most ... -least
-    low, high = (-most, -least) if factor > 0 else (least, most)
-    size = abs(factor)
-    first, last = max(first, -(-low // size)), min(last, high // size)
+    first, last = max(first, -(most // factor)), min(last, -least // factor)
     if last - first >= MOST_VALUES:
         return True
     return any(_can_vanish(rest, constant + factor * at) for at in range(first, last + 1))
