@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tinyfuse.config import compile_log as log
+from tinyfuse.graph import primitives as p
+from tinyfuse.graph.ir import Eqn
 from tinyfuse.source import here
 from tinyfuse.trace.builder import GraphBuilder, state
 from tinyfuse.trace.control_flow import is_unknown
@@ -15,6 +17,7 @@ from tinyfuse.trace.turns import read_names
 
 MOST_UNROLLED = 64  # turns, of all loops around one another, that are written out
 FEW = 4  # turns that are written out even if there is a loop inside that is not
+MOST_EQUATIONS = 256  # of turns that write arrays, and are written out
 LONG = 256  # turns that are not written out without a warning
 
 
@@ -66,17 +69,27 @@ class Loop:
 
     def _written_out(self, builder: GraphBuilder, place: LoopPlace | None) -> Iterator[Any]:
         """All turns. place: of a loop that might be one loop of the program as well."""
-        rolling, turns = builder.rolling, len(self._items)
+        rolling, turns, begun = builder.rolling, len(self._items), len(builder.eqns)
         before, around = rolling.turns, rolling.around
         rolling.turns = before * max(turns, 1)
         rolling.around = around if place is None else [*around, (place, turns)]
         try:
-            yield from self._items
+            for at, item in enumerate(self._items):
+                if at == 1 and place and _is_much(builder.eqns[begun:], turns):
+                    raise Roll(place)
+                yield item
         finally:
             rolling.turns, rolling.around = before, around
 
     def values(self) -> list[Any]:
         return read_names(self._getters)
+
+
+def _is_much(turn: Sequence[Eqn], turns: int) -> bool:
+    """Whether turns that are written out would be a long program, and gain nothing: those that
+    write arrays are not one kernel together."""
+    writes = any(eqn.primitive in (p.update, p.scatter) for eqn in turn)
+    return writes and turns * len(turn) > MOST_EQUATIONS
 
 
 class While:

@@ -151,7 +151,8 @@ class Unroll(BaseException):
 
 
 class Roll(BaseException):
-    """A loop of few turns has a loop inside that makes them many; trace again, with one of it."""
+    """A loop of few turns has a loop inside that makes them many, or writes arrays in many steps;
+    trace again, with one of it."""
 
     def __init__(self, place: LoopPlace):
         super().__init__()
