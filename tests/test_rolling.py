@@ -199,6 +199,18 @@ def test_loops_around_are_one_loop_rather_than_many_inside(outer: int, inner: in
     assert_same(f, LINE)
 
 
+def test_turns_that_write_much_are_not_written_out(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(loop_statements, "MOST_EQUATIONS", 100)
+
+    def f(T: int, A: Any, B: Any) -> None:  # noqa: N803
+        for _ in range(T):
+            B[1:-1] = (A[:-2] + A[1:-1] + A[2:]) / 3
+            A[1:-1] = (B[:-2] + B[1:-1] + B[2:]) / 3
+
+    assert loops_in(f, 4, LINE, LINE) == 0  # 14 equations each
+    assert loops_in(f, 8, LINE, LINE) == 1
+
+
 def test_the_rewritten_source():
     def f(x: Any) -> Any:
         for i in range(20):
