@@ -12,13 +12,12 @@ with the names, each under one of them.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tinyfuse.dtypes import BOOL, INT64
+from tinyfuse.dtypes import INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.trace.builder import GraphBuilder
@@ -26,7 +25,9 @@ from tinyfuse.trace.captured import equal
 from tinyfuse.trace.carried import Carry, Kind
 from tinyfuse.trace.cells import note, write
 from tinyfuse.trace.constants import filled_atom
-from tinyfuse.trace.control_flow import ClosedLoop, truth
+from tinyfuse.trace.control_flow import ClosedLoop
+from tinyfuse.trace.exchanges import comes_back, end_of, order_of
+from tinyfuse.trace.loop_items import as_items
 from tinyfuse.trace.python_state import PythonState
 from tinyfuse.trace.recording import Part, Recorder, Recording
 from tinyfuse.trace.same_recordings import same_recordings
@@ -52,24 +53,24 @@ from tinyfuse.trace.weak import TracedInt
 class Rolled:
     """A loop whose turns are traced.
 
-    slots: of the names that are carried. head: what a turn takes first, its number. count: how many
-    turns there are; None where data decides.
+    slots: of the names that are carried. heads: what a turn takes first, as its number. count: how
+    many turns there are; None where data decides.
     """
 
     def __init__(self, loop: Any, builder: GraphBuilder, place: LoopPlace, source: Any) -> None:
         self.loop, self.builder, self.place, self.source = loop, builder, place, source
         self.part = Part(builder)
-        self.head = Var((), INT64, "turn")
+        self.heads = [Var((), INT64, "turn")]
         self.count: int | None = None
         self.slots: dict[int, Slot] = {}
         self.before: list[Any] = []
         self.fixed: dict[int, Any] = {}  # what names are after each turn, made before the loop
         self._first_cell = builder.cells
-        items = getattr(loop, "_items", None)
+        items = as_items(getattr(loop, "_items", None))
         if items is not None:
-            self.items: range = items
-            self.count = len(self.items)
-            builder.bounds[self.head] = 0, self.count - 1
+            self.items = items
+            self.count = items.count
+            builder.bounds[self.heads[0]] = 0, items.count - 1
 
     def turns(self) -> Iterator[Any]:
         rolling = self.builder.rolling
@@ -129,7 +130,7 @@ class Rolled:
         cells = self.part.parameters()
         self.part.hold(cells)
         loop.carrying, loop.carried = True, tuple(values)
-        flat = [self.head, *[var for at in slots for var in params[at] if var], *cells]
+        flat = [*self.heads, *[var for at in slots for var in params[at] if var], *cells]
         try:
             yield self._item()
         except GeneratorExit:
@@ -159,10 +160,7 @@ class Rolled:
             array._version = self.builder.writes
 
     def _item(self) -> Any:
-        counted: Any = TracedInt(self.builder, self.head)
-        if self.items.step != 1:
-            counted = counted * self.items.step
-        return counted + self.items.start if self.items.start else counted
+        return self.items.at(TracedInt(self.builder, self.heads[0]))
 
     def _settled(self, names: set[int]) -> Generator[Any, None, Turn]:
         """A turn begun with all that is carried, in kinds that it gives too."""
@@ -223,7 +221,7 @@ class Rolled:
         for each in (turn, again):
             outputs = [atom for at in sorted(names) for atom in each.outputs[at] or ()]
             each.recording.outputs = [*each.truths, *[atom for atom in outputs if atom]]
-        pairs.append((self.head, self.head))
+        pairs += [(head, head) for head in self.heads]
         same = same_recordings(turn.recording, again.recording, dict(pairs))
         used = [at for at in slots if at not in self.slots and again.uses(at)]
         for at in names:
@@ -241,9 +239,9 @@ class Rolled:
         arrays = {at: value for at, value in turn.begun.items() if _is_array(value)}
         owners = {id(value): at for at, value in arrays.items()}
         found = {at: owners.get(id(turn.after[at])) for at in self.slots}
-        group = turn.written | {at for at in found if _comes_back(at, found)}
+        group = turn.written | {at for at in found if comes_back(at, found)}
         handed_on = [at for at in found if found[at] is not None and at not in group]
-        ends = [_end(at, found) for at in handed_on]
+        ends = [end_of(at, found) for at in handed_on]
         few = self.count is None or self.count <= len(found)
         if handed_on and (few or self.fixed.keys() & ends):
             self._fail("a name has an array from before the loop after it")
@@ -323,7 +321,7 @@ class Rolled:
         outputs = [atom for at in slots for atom in turn.outputs[at] or ()]
         recording = turn.recording
         cells = recording.params[len(recording.params) - len(self.part.cells) :]
-        recording.params = [self.head, *[var for var in params if var], *cells]
+        recording.params = [*self.heads, *[var for var in params if var], *cells]
         recording.outputs = [*turn.truths, *[atom for atom in outputs if atom is not None]]
         ends: Iterator[Var] = iter(())
         if recording.outputs or self.part.cells or recording.checks:
@@ -347,7 +345,7 @@ class Rolled:
 
     def _last(self) -> Any:
         """What the target of the loop is afterwards."""
-        return self.items[-1]
+        return self.items.at(self.items.count - 1)
 
     def _equation(
         self,
@@ -355,7 +353,7 @@ class Rolled:
         params: Sequence[Var | None],
         given: Sequence[Atom | None],
     ) -> list[Var]:
-        closed = ClosedLoop(p.loop, {"extent": len(self.items)}, [self.head], self.source)
+        closed = ClosedLoop(p.loop, {"extent": len(self.items)}, self.heads, self.source)
         return closed.close(self.part, recording, params, given)
 
     def _given(self, at: int, slot: Slot) -> list[Atom | None]:
@@ -372,7 +370,7 @@ class Rolled:
     ) -> dict[int, Any]:
         """The arrays from before the loop that names have in the end, with what is in them then."""
         ends = {at: at for at in tied}
-        for _ in range((self.count or 0) % _order(tied)):
+        for _ in range((self.count or 0) % order_of(tied)):
             ends = {at: ends[to] for at, to in tied.items()}
         found = {}
         for at, origin in ends.items():
@@ -383,81 +381,8 @@ class Rolled:
         return found
 
 
-class RolledWhile(Rolled):
-    """The turns are as many as a test says. head: whether there is this one."""
-
-    def __init__(
-        self,
-        loop: Any,
-        builder: GraphBuilder,
-        place: LoopPlace,
-        source: Any,
-        test: Callable[[], Any],
-        first: Any,
-    ) -> None:
-        super().__init__(loop, builder, place, source)
-        self.head = Var((), BOOL, "again")
-        self._test, self._first = test, truth(first)._atom
-
-    def _item(self) -> Any:
-        return None
-
-    def _last(self) -> Any:
-        return None
-
-    def _truths(self) -> list[Atom]:
-        return [truth(self._test())._atom]
-
-    def _require_apart(self, turn: Turn, names: set[int], tied: Mapping[int, int]) -> None:
-        for at in sorted(names - self.slots.keys()):
-            if self.loop._used[at]:
-                self._fail(f"{self._name(at)} is made in turns, of which there may be none")
-        super()._require_apart(turn, names, tied)
-
-    def _equation(
-        self,
-        recording: Recording,
-        params: Sequence[Var | None],
-        given: Sequence[Atom | None],
-    ) -> list[Var]:
-        closed = ClosedLoop(p.while_, {}, [], self.source)
-        return closed.close(self.part, recording, [self.head, *params], [self._first, *given])[1:]
-
-
 MOST_TURNS = 12  # that are recorded to find out what is carried
 
 
 def _is_array(value: Any) -> bool:
     return type(value) is Tracer and not value._scalar
-
-
-def _comes_back(start: int, found: Mapping[int, int | None]) -> bool:
-    """Whether an array goes from name to name until the first has it again."""
-    at = found[start]
-    for _ in found:
-        if at is None or at == start:
-            break
-        at = found[at]
-    return at == start
-
-
-def _end(start: int, found: Mapping[int, int | None]) -> int:
-    """The name whose array comes to another one in the end."""
-    at = start
-    for _ in found:
-        following = found.get(at)
-        if following is None:
-            break
-        at = following
-    return at
-
-
-def _order(tied: Mapping[int, int]) -> int:
-    """After how many turns all names have their own arrays again."""
-    order = 1
-    for start in tied:
-        length, at = 1, tied[start]
-        while at != start:
-            length, at = length + 1, tied[at]
-        order = math.lcm(order, length)
-    return order
