@@ -25,6 +25,7 @@ from tinyfuse.trace.layouts import contiguous
 from tinyfuse.trace.masks import REMEDY, Masked
 from tinyfuse.trace.operations import is_traced
 from tinyfuse.trace.recording import unknown_number
+from tinyfuse.trace.run_time_slices import Part
 from tinyfuse.trace.scope import Scope
 from tinyfuse.trace.specs import (
     ArgumentSpec,
@@ -250,6 +251,9 @@ def _output(
         words = f"the function returns x[mask]: {REMEDY}{value._place}"
         refused = errors.DataDependentShapeError(words)
         raise without_tracing(refused, value)
+    if type(value) is Part:
+        words = f"the function returns a slice of a length that data decides{value._place}"
+        raise without_tracing(errors.DataDependentShapeError(words), value)
     if is_traced(value):
         if value._builder is not builder:
             raise leaked()
