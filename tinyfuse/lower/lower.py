@@ -157,14 +157,20 @@ class _Lowering(ChainLowering):
 
     def _kernel(self, stage: Stage) -> Kernel:
         form = form_of(self.places, stage, self.lanes)
-        known = self.known.get(form.key)
+        key = (*form.key, self._in_place(form))
+        known = self.known.get(key)
         if known:
             return known.again(form, self._buffers(form), self._kernel_name(stage))
         kernel = self._lowered(stage)
         buffers = self._buffers(form)
         if {*buffers.values()}.issuperset(kernel.parameters):
-            self.known[form.key] = Known(kernel, form, buffers)
+            self.known[key] = Known(kernel, form, buffers)
         return kernel
+
+    def _in_place(self, form: Form) -> Key:
+        """Which of its stages lie in one array: for each the first one that does."""
+        arrays = [self.arrays.get(stage) for stage in form.stages]
+        return tuple([arrays.index(array) if array else None for array in arrays])
 
     def _buffers(self, form: Form) -> dict[Stage, Buffer]:
         return {stage: self.storage[stage].buffer for stage in form.stages if stage in self.storage}
