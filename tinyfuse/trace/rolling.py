@@ -92,14 +92,18 @@ class Rolled:
             if python.has_changed():
                 self._fail("its turns change a list, an object or an iterator of Python's")
         rolling.rolled.append(self.place)
-        self.fixed = {
+        self.fixed = self._fixed(turn, names)
+        group = self._tied(turn)
+        self._require_apart(turn, names, group)
+        self._close(turn, names, group)
+
+    def _fixed(self, turn: Turn, names: set[int]) -> dict[int, Any]:
+        """What names are after each turn that was made before the loop."""
+        return {
             at: turn.after[at]
             for at in names
             if type(turn.after[at]) is Tracer and self._is_outer(turn.after[at])
         }
-        group = self._tied(turn)
-        self._require_apart(turn, names, group)
-        self._close(turn, names, group)
 
     def _changes(self, turn: Turn, at: int) -> bool:
         old, new = self.before[at], turn.after[at]
@@ -125,6 +129,8 @@ class Rolled:
             pairs = zip(slot.kinds, params[at], strict=True)
             leaves = [kind.stand_in(builder, var) for kind, var in pairs]
             begun[at] = values[at] = slot.structure.unflatten(leaves)
+            if self._begins_as_number(at, slot):
+                builder.rolling.numbers.update({var: self.place for var in params[at] if var})
             for leaf in leaves_of(names[at]):
                 self._touch(leaf)
         cells = self.part.parameters()
@@ -328,9 +334,10 @@ class Rolled:
             ends = iter(self._equation(recording, params, given))
         after = {}
         for at, slot in slots.items():
+            made = [None if var is None else next(ends) for var in turn.params[at]]
+            self._note_numbers(turn, at, made)
             leaves = [
-                kind.stand_in(builder, None if var is None else next(ends))
-                for kind, var in zip(slot.kinds, turn.params[at], strict=True)
+                kind.stand_in(builder, var) for kind, var in zip(slot.kinds, made, strict=True)
             ]
             after[at] = slot.structure.unflatten(leaves)
         after.update(self._exchanged(after, tied, turn.written))
@@ -342,6 +349,20 @@ class Rolled:
             ]
         )
         loop.last = self._last()
+
+    def _begins_as_number(self, at: int, slot: Slot) -> bool:
+        """Whether a name may have a Python number before, but a scalar of numpy's after a turn."""
+        carry, known = Carry(self.before[at], ""), self.builder.rolling.numbers
+        pairs = zip(carry.given, slot.kinds, strict=False)
+        changes = any(one.is_weak and not other.is_weak for one, other in pairs)
+        return changes or any(atom in known for atom in carry.atoms)
+
+    def _note_numbers(self, turn: Turn, at: int, ends: Sequence[Var | None]) -> None:
+        """Note which scalars are Python numbers where some loop inside has no turns."""
+        numbers = self.builder.rolling.numbers
+        for end, given in zip(ends, turn.outputs[at] or (), strict=False):
+            if end is not None and given in numbers:
+                numbers[end] = self.place
 
     def _last(self) -> Any:
         """What the target of the loop is afterwards."""

@@ -30,10 +30,31 @@ class _Tested(Rolled):
     first: list[Atom]
 
     def _require_apart(self, turn: Turn, names: set[int], tied: Mapping[int, int]) -> None:
-        for at in sorted(names - self.slots.keys()):
-            if self.loop._used[at]:
+        for at in sorted(names):
+            if at not in self.slots and self.loop._used[at]:
                 self._fail(f"{self._name(at)} is made in turns, of which there may be none")
+            if self._stays_a_number(at) and any(
+                var.dtype.itemsize < 8 for var in self.builder.inputs
+            ):
+                self._fail(f"{self._name(at)} is a Python number if there are no turns")
         super()._require_apart(turn, names, tied)
+
+    def _fixed(self, turn: Turn, names: set[int]) -> dict[int, Any]:
+        """None: where there are no turns names are what they were."""
+        for at, value in super()._fixed(turn, names).items():
+            if self.loop._used[at] and not value._scalar:
+                self._fail(f"{self._name(at)} is another array where there are turns")
+        return {}
+
+    def _stays_a_number(self, at: int) -> bool:
+        """Whether a name that is used may have a Python number, but a scalar after a turn."""
+        used = at in self.slots and self.loop._used[at]
+        return used and self._begins_as_number(at, self.slots[at])
+
+    def _note_numbers(self, turn: Turn, at: int, ends: Sequence[Var | None]) -> None:
+        super()._note_numbers(turn, at, ends)
+        if self._stays_a_number(at):
+            self.builder.rolling.numbers.update({end: self.place for end in ends if end})
 
     def _equation(
         self,

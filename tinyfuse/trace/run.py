@@ -259,6 +259,9 @@ def _output(
             raise leaked()
         if type(value) is not Tracer:
             return OutputSpec(value._atom, weak=True)
+        if value._scalar and value._atom in builder.rolling.numbers:
+            place = builder.rolling.numbers[value._atom]
+            raise Unroll(place, "what it gives is a Python number if there are no turns")
         shared = effects.shared(value)
         atom = _itself(value)._atom
         if any(atom is each._atom and not _is_given(value, each) for each in numbers):
