@@ -17,6 +17,8 @@ from tinyfuse.trace import loop_statements
 from tinyfuse.tree import flatten
 
 SIZE = 12
+# Products of slices of a length that loops decide about: the terms are added in another order.
+SLICED = ("cholesky", "lu", "ludcmp", "trisolv", "durbin")
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
 
 
@@ -45,7 +47,10 @@ def test_results_and_what_is_written_are_numpys(kernel: Kernel):
 
 
 def test_every_level_computes_the_same_bits():
-    cases = [Case(each.function, arguments(each), f"# {each.name}") for each in KERNELS]
+    cases = [
+        Case(each.function, arguments(each), f"# {each.name}", exact=each.name not in SLICED)
+        for each in KERNELS
+    ]
     report = Ladder(jit_of=lambda case: True).climb(cases)
     assert "\n".join(map(str, report.failures)) == ""
 
@@ -75,5 +80,6 @@ WRITTEN = {
 @pytest.mark.parametrize("name", WRITTEN)
 def test_turns_write_what_the_program_says(name: str):
     """And nothing else: no array is copied, no border is written again."""
-    _, loop, *_ = lowered(name).loops.kernels
-    assert written_bytes([loop]) == WRITTEN[name]
+    loops = lowered(name).loops
+    _, loop, *_ = loops.kernels
+    assert written_bytes([loop]) * loops.turns[loop] == WRITTEN[name]

@@ -24,10 +24,10 @@ from tinyfuse.trace.builder import GraphBuilder
 from tinyfuse.trace.captured import equal
 from tinyfuse.trace.carried import Carry, Kind
 from tinyfuse.trace.cells import note, write
-from tinyfuse.trace.constants import filled_atom
 from tinyfuse.trace.control_flow import ClosedLoop
 from tinyfuse.trace.exchanges import comes_back, end_of, order_of
 from tinyfuse.trace.loop_items import as_items
+from tinyfuse.trace.python_numbers import number_place
 from tinyfuse.trace.python_state import PythonState
 from tinyfuse.trace.recording import Part, Recorder, Recording
 from tinyfuse.trace.same_recordings import same_recordings
@@ -37,6 +37,7 @@ from tinyfuse.trace.turns import (
     MISSING,
     Slot,
     Turn,
+    atoms_before,
     cells_of,
     converted,
     fitted,
@@ -323,7 +324,11 @@ class Rolled:
             slots[at] = Slot(turn.carries[at].tree, turn.carries[at].given)
             turn.params[at] = [kind.parameter(self._name(at)) for kind in slots[at].kinds]
         params = [var for at in slots for var in turn.params[at]]
-        given = [atom for at in slots for atom in self._given(at, slots[at])]
+        given = [
+            atom
+            for at, slot in slots.items()
+            for atom in atoms_before(self.before[at] if at in self.slots else MISSING, slot)
+        ]
         outputs = [atom for at in slots for atom in turn.outputs[at] or ()]
         recording = turn.recording
         cells = recording.params[len(recording.params) - len(self.part.cells) :]
@@ -355,13 +360,13 @@ class Rolled:
         carry, known = Carry(self.before[at], ""), self.builder.rolling.numbers
         pairs = zip(carry.given, slot.kinds, strict=False)
         changes = any(one.is_weak and not other.is_weak for one, other in pairs)
-        return changes or any(atom in known for atom in carry.atoms)
+        return changes or any(number_place(x, known, self.builder.eqns) for x in carry.atoms)
 
     def _note_numbers(self, turn: Turn, at: int, ends: Sequence[Var | None]) -> None:
         """Note which scalars are Python numbers where some loop inside has no turns."""
         numbers = self.builder.rolling.numbers
         for end, given in zip(ends, turn.outputs[at] or (), strict=False):
-            if end is not None and given in numbers:
+            if end is not None and number_place(given, numbers, turn.recording.eqns):
                 numbers[end] = self.place
 
     def _last(self) -> Any:
@@ -376,15 +381,6 @@ class Rolled:
     ) -> list[Var]:
         closed = ClosedLoop(p.loop, {"extent": len(self.items)}, self.heads, self.source)
         return closed.close(self.part, recording, params, given)
-
-    def _given(self, at: int, slot: Slot) -> list[Atom | None]:
-        """What a name is before the loop; of one that turns make for themselves anything."""
-        if at in self.slots:
-            return Carry(self.before[at], "").converted(slot.kinds)
-        return [
-            None if kind.dtype is None else filled_atom(kind.shape, kind.dtype.type(0))
-            for kind in slot.kinds
-        ]
 
     def _exchanged(
         self, after: Mapping[int, Any], tied: Mapping[int, int], written: set[int]

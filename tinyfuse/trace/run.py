@@ -24,6 +24,7 @@ from tinyfuse.trace.elements import without_tracing
 from tinyfuse.trace.layouts import contiguous
 from tinyfuse.trace.masks import REMEDY, Masked
 from tinyfuse.trace.operations import is_traced
+from tinyfuse.trace.python_numbers import number_place
 from tinyfuse.trace.recording import unknown_number
 from tinyfuse.trace.run_time_slices import Part
 from tinyfuse.trace.scope import Scope
@@ -259,8 +260,8 @@ def _output(
             raise leaked()
         if type(value) is not Tracer:
             return OutputSpec(value._atom, weak=True)
-        if value._scalar and value._atom in builder.rolling.numbers:
-            place = builder.rolling.numbers[value._atom]
+        place = number_place(value._atom, builder.rolling.numbers, builder.eqns)
+        if value._scalar and place:
             raise Unroll(place, "what it gives is a Python number if there are no turns")
         shared = effects.shared(value)
         atom = _itself(value)._atom
