@@ -73,6 +73,8 @@ _STATEMENTS = (
     *("B *= 0.5", "a2 = {array}", "t2 = A[{p}]\nt2[{q}] = {scalar}", "A[{p}] += {row}"),
     *("C = B", "v = A[{p}]", "s, k = s * 0.5, k + 1", "if {i} % 2 == 0:\n    w[{p}] = {scalar}"),
     *("if s > 1:\n    v = v * 0.5", "if v[{p}] > 0:\n    n[{q}] += 1\nelse:\n    k = k + 1"),
+    *("v[:{i}] += w[:{i}] * 0.5", "w[{i}:] = v[{i}:] + s", "A[{p}, :{i}] = B[:{i}, {q}] * 0.5"),
+    *("w[:{i}] = np.flip(v[:{i}])", "s = s * 0.5 + (v[:{i}] * A[{p}, :{i}]).sum()"),
     *("C[{p}] = np.where(v > w, v, w)", "A[{p}, {q}:] = v[{q}:] + 0"),
 )
 _BEFORE = (

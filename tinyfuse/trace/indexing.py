@@ -18,7 +18,7 @@ from tinyfuse.trace.dispatch import as_method
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.operations import Shape, alias, reshape, scalar_copy, size_of, slice_
 from tinyfuse.trace.outputs import full_atom
-from tinyfuse.trace.run_time_slices import Part, run_time_slice
+from tinyfuse.trace.run_time_slices import RunTimePart, run_time_slice
 from tinyfuse.trace.tracer import Tracer
 
 _WORDS = (
@@ -49,7 +49,7 @@ def get_item(x: Tracer, index: Any) -> Any:
     """
     part = run_time_slice(x, index)
     if part is not None:
-        return Part(part.length, of=part)
+        return RunTimePart(part.length, of=part)
     if not is_basic(index):
         return advanced_indexing.get_item(x, index)
     region = _region(x, index)

@@ -30,6 +30,7 @@ from tinyfuse.trace.loop_items import as_items
 from tinyfuse.trace.python_numbers import number_place
 from tinyfuse.trace.python_state import PythonState
 from tinyfuse.trace.recording import Part, Recorder, Recording
+from tinyfuse.trace.run_time_slices import RunTimePart
 from tinyfuse.trace.same_recordings import same_recordings
 from tinyfuse.trace.specs import LoopPlace, Unroll
 from tinyfuse.trace.tracer import Tracer
@@ -49,6 +50,7 @@ from tinyfuse.trace.turns import (
     roots_of,
 )
 from tinyfuse.trace.weak import TracedInt
+from tinyfuse.tree import flatten
 
 
 class Rolled:
@@ -144,7 +146,8 @@ class Rolled:
             recorder.end(flat)
             builder.rolling.failed.append(self.place)
             raise
-        after, truths = loop.values(), self._truths()
+        after = [self._kept(at, value) for at, value in enumerate(loop.values())]
+        truths = self._truths()
         carries = [Carry(value, "") for value in after]
         outputs = [converted(carry, slots.get(at)) for at, carry in enumerate(carries)]
         written = {at for at in begun if is_written(begun[at], params[at])}
@@ -154,6 +157,14 @@ class Rolled:
         return Turn(
             *(recording, begun, params, after, carries, outputs, written, roots, frozen, truths)
         )
+
+    def _kept(self, at: int, value: Any) -> Any:
+        """What a name means after a turn; nothing, if that is a slice that nobody reads then."""
+        if not any(type(leaf) is RunTimePart for leaf in flatten(value)[0]):
+            return value
+        if self.loop._used[at]:
+            self._fail(f"{self._name(at)} is a slice of a length that a turn decides")
+        return MISSING
 
     def _truths(self) -> list[Atom]:
         """What a turn gives besides what is carried."""

@@ -26,7 +26,7 @@ from tinyfuse.trace.masks import REMEDY, Masked
 from tinyfuse.trace.operations import is_traced
 from tinyfuse.trace.python_numbers import number_place
 from tinyfuse.trace.recording import unknown_number
-from tinyfuse.trace.run_time_slices import Part
+from tinyfuse.trace.run_time_slices import RunTimePart
 from tinyfuse.trace.scope import Scope
 from tinyfuse.trace.specs import (
     ArgumentSpec,
@@ -252,7 +252,7 @@ def _output(
         words = f"the function returns x[mask]: {REMEDY}{value._place}"
         refused = errors.DataDependentShapeError(words)
         raise without_tracing(refused, value)
-    if type(value) is Part:
+    if type(value) is RunTimePart:
         words = f"the function returns a slice of a length that data decides{value._place}"
         raise without_tracing(errors.DataDependentShapeError(words), value)
     if is_traced(value):

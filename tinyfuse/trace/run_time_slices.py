@@ -1,8 +1,8 @@
 """What slices choose whose ends are known at run time only: `x[:n]`, `A[i, j:]`.
 
-How many elements that are is no part of a shape. A `Part` has room for the most there can be, in an
-array whose first `length` elements count. Elementwise functions compute on the whole, sums and
-products skip the rest, and it can be put where a slice of the same length is.
+How many elements that are is no part of a shape. A `RunTimePart` has room for the most there can
+be, in an array whose first `length` elements count. Elementwise functions compute on the whole,
+sums and products skip the rest, and it can be put where a slice of the same length is.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Slice:
 
     def write(self, value: Any) -> None:
         """Raises as numpy where a value does not fit."""
-        if type(value) is Part:
+        if type(value) is RunTimePart:
             if value._slice is not None and self.is_same(value._slice):
                 return  # the end of `x[:n] += y`, which has written there
             value.require_length(self.length)
@@ -121,7 +121,7 @@ def _is_open(item: slice) -> bool:
     return TracedInt in (type(item.start), type(item.stop))
 
 
-class Part(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
+class RunTimePart(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
     """The elements of a slice, or what has been computed from them. Stands for an ndarray.
 
     _slice: where they are read again; else _found: an array that begins with them.
@@ -153,8 +153,8 @@ class Part(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
         if not same_value(active(), self._length, length):
             refuse("something of another length")
 
-    def computed(self, atom: Atom) -> Part:
-        return Part(self._length, atom)
+    def computed(self, atom: Atom) -> RunTimePart:
+        return RunTimePart(self._length, atom)
 
     @property
     def _atom(self) -> Atom:
@@ -170,13 +170,13 @@ class Part(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
 
     ndim = 1
 
-    def copy(self, order: str = "C") -> Part:
+    def copy(self, order: str = "C") -> RunTimePart:
         return self.computed(self.read())
 
-    def astype(self, dtype: Any, **options: Any) -> Part:
+    def astype(self, dtype: Any, **options: Any) -> RunTimePart:
         return self.computed(Tracer(active(), self.read()).astype(dtype, **options)._atom)
 
-    def __getitem__(self, index: Any) -> Part:
+    def __getitem__(self, index: Any) -> RunTimePart:
         if index == slice(None, None, -1):
             return operate(_backwards, self)
         operate(refuse, "x[:n][...]")
@@ -221,7 +221,7 @@ class Part(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
         raise AssertionError
 
     def __repr__(self) -> str:
-        return f"Part({self.dtype})"
+        return f"RunTimePart({self.dtype})"
 
 
 # -- functions
@@ -236,9 +236,9 @@ def _call_ufunc(
         return _dot(*inputs)
     if method != "__call__" or ufunc.signature or ufunc.nout > 1 or options:
         refuse(f"np.{ufunc.__name__}")
-    if out is not None and type(out) is not Part:
+    if out is not None and type(out) is not RunTimePart:
         refuse(f"np.{ufunc.__name__} into an array")
-    first, *others = [value for value in (*inputs, out) if type(value) is Part]
+    first, *others = [value for value in (*inputs, out) if type(value) is RunTimePart]
     for other in others:
         other.require_length(first._length)
     made = ufunc(*_wholes(ufunc, inputs))
@@ -254,7 +254,7 @@ def _wholes(ufunc: np.ufunc, inputs: Sequence[Any]) -> list[Any]:
     """What a function takes: rows of the same length, and numbers."""
     rows: dict[int, Tracer] = {}
     for at, value in enumerate(inputs):
-        if type(value) is Part:
+        if type(value) is RunTimePart:
             checked = ufunc is np.power  # raises for some elements
             rows[at] = value.inside(1) if checked else Tracer(active(), value.read())
         elif np.ndim(value):
@@ -264,7 +264,7 @@ def _wholes(ufunc: np.ufunc, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _dot(one: Any, other: Any) -> Any:
-    if type(one) is not Part or type(other) is not Part:
+    if type(one) is not RunTimePart or type(other) is not RunTimePart:
         refuse("a product with an array")
     one.require_length(other._length)
     rows = [each.inside(0) for each in (one, other)]
@@ -282,7 +282,7 @@ def _mean(part: Any) -> Any:
     return np.sum(part.inside(0)) / TracedInt(active(), part._length)
 
 
-def _backwards(part: Any) -> Part:
+def _backwards(part: Any) -> RunTimePart:
     atom = part.read()
     (size,) = atom.shape
     last = _integer("subtract", part._length, Literal(np.int64(1)))
