@@ -17,8 +17,8 @@ from tinyfuse.trace import loop_statements
 from tinyfuse.tree import flatten
 
 SIZE = 12
-# Products of slices of a length that loops decide about: the terms are added in another order.
-SLICED = ("cholesky", "lu", "ludcmp", "trisolv", "durbin")
+# Products of slices of a length that loops decide about, and of columns: BLAS adds in other orders.
+OF_PRODUCTS = ("cholesky", "lu", "ludcmp", "trisolv", "durbin", "gramschmidt")
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
 
 
@@ -48,7 +48,7 @@ def test_results_and_what_is_written_are_numpys(kernel: Kernel):
 
 def test_every_level_computes_the_same_bits():
     cases = [
-        Case(each.function, arguments(each), f"# {each.name}", exact=each.name not in SLICED)
+        Case(each.function, arguments(each), f"# {each.name}", exact=each.name not in OF_PRODUCTS)
         for each in KERNELS
     ]
     report = Ladder(jit_of=lambda case: True).climb(cases)
