@@ -219,7 +219,8 @@ def test_the_rewritten_source():
 
     assert tinyfuse.jit(f).rewritten_source == (
         "def f(x: Any) -> Any:\n"
-        "    loop_1 = __tinyfuse_loop__(range(20), ('x',), (lambda: x,), (True,))\n"
+        "    loop_1 = __tinyfuse_loop__(__tinyfuse_items__(range, 20), ('x',), (lambda: x,), "
+        "(True,), target_used=False)\n"
         "    for i in loop_1:\n"
         "        if loop_1.carrying:\n"
         "            x, = loop_1.carried\n"
@@ -311,7 +312,7 @@ def with_iterators(x: Any) -> Any:
 def with_slices(x: Any) -> Any:
     total = np.zeros(20)
     for i in range(20):
-        total[:i] += x[:i]
+        total[:i:2] += x[:i:2]
     return total
 
 
@@ -328,7 +329,7 @@ WRITTEN_OUT = [
         "`if`, `while`, `and`, `or`, `not` or bool() needs the value of an",
     ),
     (with_iterators, "its turns differ: something that Python keeps changes from turn to turn"),
-    (with_slices, "a Python integer (an index of a list, a slice, a shape, range()) needs the"),
+    (with_slices, "an index with several slices, or a step, of a slice whose ends are known only"),
 ]
 
 
