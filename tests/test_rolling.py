@@ -329,7 +329,7 @@ WRITTEN_OUT = [
         "`if`, `while`, `and`, `or`, `not` or bool() needs the value of an",
     ),
     (with_iterators, "its turns differ: something that Python keeps changes from turn to turn"),
-    (with_slices, "an index with several slices, or a step, of a slice whose ends are known only"),
+    (with_slices, "a Python integer (an index of a list, a slice, a shape, range()) needs the"),
 ]
 
 
