@@ -28,7 +28,16 @@ _INDICES = (
 )
 _SCALARS = (
     *("A[{p}, {q}]", "B[{p}, {q}]", "v[{p}]", "w[{p}]", "s", "0.5", "k", "{i}", "v.sum()"),
-    *("C[{p}].sum()", "np.sqrt(abs(s))", "r[{p}]", "n[{p}]", "np.float32({i})", "{i} * 0.25"),
+    *(
+        "C[{p}].sum()",
+        "np.sqrt(abs(s))",
+        "e",
+        "e * 0.5",
+        "r[{p}]",
+        "n[{p}]",
+        "np.float32({i})",
+        "{i} * 0.25",
+    ),
 )
 _ROWS = (
     *("A[{p}]", "B[{p}, :]", "A[:, {p}]", "C[:, {p}]", "v", "w", "v * 0.5", "r", "t"),
@@ -64,6 +73,8 @@ _STATEMENTS = (
     *("B *= 0.5", "a2 = {array}", "t2 = A[{p}]\nt2[{q}] = {scalar}", "A[{p}] += {row}"),
     *("C = B", "v = A[{p}]", "s, k = s * 0.5, k + 1", "if {i} % 2 == 0:\n    w[{p}] = {scalar}"),
     *("if s > 1:\n    v = v * 0.5", "if v[{p}] > 0:\n    n[{q}] += 1\nelse:\n    k = k + 1"),
+    *("v[:{i}] += w[:{i}] * 0.5", "w[{i}:] = v[{i}:] + s", "A[{p}, :{i}] = B[:{i}, {q}] * 0.5"),
+    *("w[:{i}] = np.flip(v[:{i}])", "s = s * 0.5 + (v[:{i}] * A[{p}, :{i}]).sum()"),
     *("C[{p}] = np.where(v > w, v, w)", "A[{p}, {q}:] = v[{q}:] + 0"),
 )
 _BEFORE = (
@@ -80,7 +91,7 @@ class LoopProgram:
         self.random = Random(seed)
         self.longest = longest
         lines = ["s = 0.0", "k = 1", "n = np.arange(5)", "w = np.zeros(5)", "C = A.copy()"]
-        lines += ["r = A[2]", "a2 = B", "t = v", "t2 = v"]
+        lines += ["r = A[2]", "a2 = B", "t = v", "t2 = v", "e = 0.5"]
         for _ in range(self.random.randrange(3)):
             lines.append(self.random.choice(_BEFORE))
         for _ in range(self.random.choice((1, 1, 2))):
@@ -91,10 +102,7 @@ class LoopProgram:
 
     def _loop(self, around: list[str]) -> list[str]:
         variable = ("i", "j", "l")[len(around)]
-        start = self.random.choice((0, 0, 0, 1, 2))
-        stop = self.random.randint(start + 1, self.longest)
-        step = self.random.choice(("", "", "", ", 2"))
-        lines = [f"for {variable} in range({start}, {stop}{step}):"]
+        lines = [f"for {self._head(variable, around)}:"]
         inside = [*around, variable]
         for _ in range(self.random.choice((1, 1, 2, 2, 3, 4))):
             if len(inside) < 3 and self.random.random() < 0.2:
@@ -102,6 +110,31 @@ class LoopProgram:
             else:
                 lines += [f"    {line}" for line in self._statement(inside).splitlines()]
         return lines
+
+    def _head(self, variable: str, around: list[str]) -> str:
+        """What a loop binds, and what it goes through."""
+        start = self.random.choice((0, 0, 0, 1, 2))
+        stop = self.random.randint(start + 1, self.longest)
+        kind = self.random.randrange(12)
+        if around and kind < 4:
+            outer = self.random.choice(around)
+            ends = (f"{outer}", f"{outer} + 1, {stop}", f"{stop}, {outer}, -1", f"1, {outer}, 2")
+            numbers = f"range({self.random.choice(ends)})"
+            return f"{variable} in " + (f"reversed({numbers})" if kind == 3 else numbers)
+        if kind < 7:
+            more = (
+                "e in enumerate({})",
+                "e in zip(range(5), {})",
+                "e in zip(range(4, -1, -1), {})",
+            )
+            values = self.random.choice(("v", "w", "r"))
+            return f"{variable}, " + self.random.choice(more).format(values)
+        if kind == 7:
+            return f"{variable} in reversed(range({start}, {stop}))"
+        if kind == 8:
+            return f"{variable} in range({stop - 1}, {start - 1}, -1)"
+        step = self.random.choice(("", "", "", ", 2"))
+        return f"{variable} in range({start}, {stop}{step})"
 
     def _statement(self, indices: list[str]) -> str:
         return self._filled(self.random.choice(_STATEMENTS), indices)

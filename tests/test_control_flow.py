@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tinyfuse
+from tests.written_bytes import written_bytes
 from tinyfuse import errors
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.graph.verifier import verify_graph
@@ -273,36 +274,26 @@ def entry_of(function: Callable[..., Any], *args: Any) -> str:
     return text[text.index("\nint ") :]
 
 
-def test_what_is_carried_changes_places_with_what_is_computed():
+def test_what_is_computed_is_where_what_is_carried_was():
     assert entry_of(scaled_and_counted, X) == (
         "\nint scaled_and_counted(void *const *arrays, void *scratch, const tf_pool *pool) {\n"
+        "  (void)scratch;\n"
         "  (void)pool;\n"
         "  double *x = arrays[0];\n"
         "  double *x_1 = arrays[1];\n"
-        "  double *add = scratch;\n"
-        "  int64_t *turn = (void *)((char *)scratch + 64);\n"
         "  scaled_and_counted_x_1(x, x_1);\n"
-        "  for (long turn_number = 0; turn_number < 10; turn_number++) {\n"
-        "    turn[0] = turn_number;\n"
-        "    scaled_and_counted_add(turn, x_1, add);\n"
-        "    {\n"
-        "      double *kept = x_1;\n"
-        "      x_1 = add;\n"
-        "      add = kept;\n"
-        "    }\n"
-        "  }\n"
+        "  scaled_and_counted_loop(x_1);\n"
         "  return 0;\n"
         "}\n"
     )
 
 
 def test_elements_are_put_in_place():
-    """No kernel in the loops copies the array."""
+    """The loops are one kernel, which writes one element in a turn, and needs no memory."""
     lowered = tinyfuse.jit(grid_in_place).lower(GRID)
-    in_loops = [kernel for kernel, turns in lowered.loops.turns.items() if turns > 1]
-    assert len(in_loops) == 3
-    assert max(kernel.cost.bytes_written for kernel in in_loops) == 8
-    assert lowered.scratch_bytes == 4 * 64  # two numbers of turns, a row, a value
+    _, loop = lowered.loops.kernels
+    assert written_bytes([loop]) == 3 * 3 * 8
+    assert lowered.scratch_bytes == 0
 
 
 def test_the_parts_between_loops_have_schedules():
@@ -316,8 +307,9 @@ def test_the_parts_between_loops_have_schedules():
 
 def test_totals_count_turns():
     lowered = tinyfuse.jit(scaled_and_counted).lower(X)
-    assert list(lowered.loops.turns.values()) == [1, 10]
-    assert "operations                 80        80" in str(tinyfuse.explain(scaled_and_counted, X))
+    assert list(lowered.loops.turns.values()) == [1, 1]
+    report = str(tinyfuse.explain(scaled_and_counted, X))
+    assert "operations                   80       80" in report
 
 
 # -- errors

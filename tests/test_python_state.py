@@ -157,7 +157,7 @@ def test_only_the_inner_loop_is_written_out():
     def f(x: Any) -> Any:
         for _ in range(30):
             for i in range(1, 6):
-                x[:i] += x[i]
+                x[:i:2] += x[i]
         return x
 
     assert_same(f, LINE)

@@ -12,6 +12,7 @@ import pytest
 
 import tinyfuse
 from tests.loop_programs import loop_case
+from tests.written_bytes import written_bytes
 from tinyfuse.graph.control import all_graphs
 from tinyfuse.testing import Ladder
 from tinyfuse.testing.case import Case
@@ -142,8 +143,18 @@ def test_every_level_computes_the_same_bits():
 
 def test_no_turn_copies_an_array():
     lowered = tinyfuse.jit(seidel).lower(SQUARE, 20)
-    in_loops = [kernel for kernel, turns in lowered.loops.turns.items() if turns > 1]
-    assert [kernel.cost.bytes_written for kernel in in_loops] == [152, 144, 16, 8]
+    first, loop = lowered.loops.kernels
+    assert written_bytes([first]) == SQUARE.nbytes
+    assert written_bytes([loop]) == 18 * (18 + 18) * 8
+    assert lowered.scratch_bytes == 0
+
+
+def test_stencils_write_what_is_inside_of_the_borders():
+    lowered = tinyfuse.jit(heat).lower(30, SQUARE, OTHER)
+    first, loop = lowered.loops.kernels
+    assert written_bytes([first]) == 2 * SQUARE.nbytes
+    assert written_bytes([loop]) == 30 * 2 * 18 * 18 * 8
+    assert lowered.scratch_bytes == 0
 
 
 def test_arrays_that_names_exchange_change_places():
@@ -188,6 +199,18 @@ def test_loops_around_are_one_loop_rather_than_many_inside(outer: int, inner: in
     assert_same(f, LINE)
 
 
+def test_turns_that_write_much_are_not_written_out(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(loop_statements, "MOST_EQUATIONS", 100)
+
+    def f(T: int, A: Any, B: Any) -> None:  # noqa: N803
+        for _ in range(T):
+            B[1:-1] = (A[:-2] + A[1:-1] + A[2:]) / 3
+            A[1:-1] = (B[:-2] + B[1:-1] + B[2:]) / 3
+
+    assert loops_in(f, 4, LINE, LINE) == 0  # 14 equations each
+    assert loops_in(f, 8, LINE, LINE) == 1
+
+
 def test_the_rewritten_source():
     def f(x: Any) -> Any:
         for i in range(20):
@@ -196,7 +219,8 @@ def test_the_rewritten_source():
 
     assert tinyfuse.jit(f).rewritten_source == (
         "def f(x: Any) -> Any:\n"
-        "    loop_1 = __tinyfuse_loop__(range(20), ('x',), (lambda: x,), (True,))\n"
+        "    loop_1 = __tinyfuse_loop__(__tinyfuse_items__(range, 20), ('x',), (lambda: x,), "
+        "(True,), target_used=False)\n"
         "    for i in loop_1:\n"
         "        if loop_1.carrying:\n"
         "            x, = loop_1.carried\n"
@@ -288,7 +312,7 @@ def with_iterators(x: Any) -> Any:
 def with_slices(x: Any) -> Any:
     total = np.zeros(20)
     for i in range(20):
-        total[:i] += x[:i]
+        total[:i:2] += x[:i:2]
     return total
 
 

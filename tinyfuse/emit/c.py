@@ -33,6 +33,7 @@ from tinyfuse.loops.ir import (
     Steps,
     Store,
     Transpose,
+    While,
     buffers_in,
     walk_statements,
 )
@@ -270,6 +271,9 @@ class _KernelText:
             return [f"{indent}{self.assignment(node)};"]
         if isinstance(node, If):
             return self.choice(node, indent)
+        if isinstance(node, While):
+            head = f"{indent}while ({self.value(node.test)}) {{"
+            return [head, *self.block(node.body, indent + "  "), f"{indent}}}"]
         if isinstance(node, Block):
             return [f"{indent}{{", *self.block(node.body, indent + "  "), f"{indent}}}"]
         if isinstance(node, Let):

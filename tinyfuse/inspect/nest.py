@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from tinyfuse.loops.ir import Block, For, If, Prefetch, SortRow, Statement, Store, Transpose
+from tinyfuse.loops.ir import Block, For, If, Prefetch, SortRow, Statement, Store, Transpose, While
 from tinyfuse.loops.printer import loop_text
 
 MOST_LINES = 16
@@ -23,11 +24,11 @@ def _block(body: Sequence[Statement]) -> Iterator[str]:
         name = _stored(statement)
         if name is not None:
             stored[name] = None
-        elif isinstance(statement, (For, If)):
+        elif isinstance(statement, (For, While, If)):
             if stored:
                 yield ", ".join(stored)
                 stored = {}
-            yield from _loop(statement) if isinstance(statement, For) else _choice(statement)
+            yield from _PARTS[statement.__class__](statement)
     if stored:
         yield ", ".join(stored)
 
@@ -59,7 +60,7 @@ def _loop(node: For) -> Iterator[str]:
         heads.append(loop_text(node))
     inside = list(_block(node.body))
     head = f"for {', '.join(heads)}"
-    if len(inside) == 1 and not inside[0].startswith(("for ", "if")):
+    if len(inside) == 1 and not inside[0].startswith(("for ", "while", "if")):
         yield f"{head}: {inside[0]}"
     else:
         yield head
@@ -71,3 +72,11 @@ def _choice(node: If) -> Iterator[str]:
         if part:
             yield word
             yield from [f"  {line}" for line in _block(part)]
+
+
+def _while(node: While) -> Iterator[str]:
+    yield "while"
+    yield from [f"  {line}" for line in _block(node.body)]
+
+
+_PARTS: dict[type, Callable[[Any], Iterator[str]]] = {For: _loop, While: _while, If: _choice}

@@ -26,6 +26,7 @@ from tinyfuse.loops.ir import (
     Statement,
     Store,
     Transpose,
+    While,
     written_by,
 )
 from tinyfuse.loops.rewrite import values_of
@@ -218,7 +219,8 @@ def repeated(
     loop: For | None = None,
     steps: Steps = {},  # noqa: B006
 ) -> Iterator[Run]:
-    """Every statement with how often it runs; where data decides, as if both parts ran each time.
+    """Every statement with how often it runs; where data decides, as if both parts ran each time,
+    and a loop once.
 
     loop: the innermost one around the statements. steps: of all loops around them.
     """
@@ -230,18 +232,18 @@ def repeated(
             yield from repeated(statement.body, times * axis.extent, statement, inner)
         elif isinstance(statement, If):
             yield from _parts(statement, times, loop, steps)
-        elif isinstance(statement, Block):
+        elif isinstance(statement, (While, Block)):
             yield from repeated(statement.body, times, loop, steps)
 
 
 def _parts(node: If, times: int, loop: For | None, steps: Steps) -> Iterator[Run]:
-    axis = _decisive(node.test, steps)
+    axis = decisive_axis(node.test, steps)
     if axis is None:
         yield from repeated(node.then, times, loop, steps)
         yield from repeated(node.otherwise, times, loop, steps)
         return
     first, last = steps[axis]
-    low, high = _chosen(node.test, axis, (first, last))
+    low, high = chosen_steps(node.test, axis, (first, last))
     each = times // max(1, last - first)
     yield from repeated(node.then, each * (high - low), loop, {**steps, axis: (low, high)})
     # What is left is one run of steps, but for a test in their middle: then only their number.
@@ -251,7 +253,7 @@ def _parts(node: If, times: int, loop: For | None, steps: Steps) -> Iterator[Run
     )
 
 
-def _decisive(test: Expr, steps: Steps) -> Axis | None:
+def decisive_axis(test: Expr, steps: Steps) -> Axis | None:
     """The loop variable that alone decides a test."""
     if not isinstance(test, IndexTest) or len(test.index.terms) != 1:
         return None
@@ -259,7 +261,7 @@ def _decisive(test: Expr, steps: Steps) -> Axis | None:
     return term if isinstance(term, Axis) and term in steps and coefficient == 1 else None
 
 
-def _chosen(test: Expr, axis: Axis, steps: tuple[int, int]) -> tuple[int, int]:
+def chosen_steps(test: Expr, axis: Axis, steps: tuple[int, int]) -> tuple[int, int]:
     """The steps, from one until before another, for which a test of a loop variable holds."""
     assert isinstance(test, IndexTest)
     first, last = steps

@@ -28,6 +28,7 @@ from tinyfuse.loops.ir import (
     Step,
     Store,
     Transpose,
+    While,
 )
 from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op
 from tinyfuse.stage.index import Affine, Axis, Quotient, Term
@@ -103,6 +104,9 @@ class _Run:
             start = node.variable.start
             for position in range(start, start + node.variable.extent):
                 self.counters[node.variable.name] = position
+                self.block(node.body)
+        elif isinstance(node, While):
+            while self.value(node.test, {}):
                 self.block(node.body)
         elif isinstance(node, Block):
             self.block(node.body)

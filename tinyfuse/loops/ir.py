@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tinyfuse.records import dataclass
+from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.expr import Expr
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Sort
@@ -81,6 +81,14 @@ class If:
     test: Expr
     then: tuple[Statement, ...]
     otherwise: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class While:
+    """Runs the body as long as a bool is true."""
+
+    test: Expr
+    body: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -188,7 +196,9 @@ class Prefetch:
     extent: int
 
 
-Statement = For | If | Block | Let | Alloc | Store | SortRow | HalveRow | Transpose | Prefetch
+Statement = (
+    For | While | If | Block | Let | Alloc | Store | SortRow | HalveRow | Transpose | Prefetch
+)
 
 
 class Operation(NamedTuple):
@@ -306,6 +316,20 @@ def walk_steps(steps: Steps) -> Iterator[Steps | Step]:
                 yield from walk_steps(inner)
 
 
+def map_kernels(steps: Steps, change: Callable[[Kernel], Kernel]) -> Steps:
+    """Steps with each kernel changed, in the order in which they are written."""
+    body: list[Step] = []
+    for step in steps.body:
+        if isinstance(step, Kernel):
+            body.append(change(step))
+        elif isinstance(step, Repeat):
+            body.append(replace(step, steps=map_kernels(step.steps, change)))
+        else:
+            branches = tuple([map_kernels(branch, change) for branch in step.branches])
+            body.append(replace(step, branches=branches))
+    return Steps(tuple(body), steps.moves)
+
+
 def buffers_in(steps: Steps) -> set[Buffer]:
     """The buffers of its kernels, and those that decide about steps or are exchanged."""
     return {buffer for node in walk_steps(steps) for buffer in _buffers_of(node) if buffer}
@@ -373,7 +397,7 @@ def parallel_loop(body: Sequence[Statement]) -> For | None:
 
 def children(statement: Statement) -> tuple[Statement, ...]:
     """The statements directly inside one."""
-    if isinstance(statement, (For, Block)):
+    if isinstance(statement, (For, While, Block)):
         return statement.body
     return statement.then + statement.otherwise if isinstance(statement, If) else ()
 
@@ -395,5 +419,4 @@ def walk_statements(statements: Sequence[Statement]) -> Iterator[Statement]:
     while pending:
         statement = pending.pop()
         yield statement
-        if isinstance(statement, (For, If, Block)):
-            pending += reversed(children(statement))
+        pending += reversed(children(statement))

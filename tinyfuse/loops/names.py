@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyfuse.loops.ir import Alloc, Block, For, If, Kernel, Let, Local, Statement, walk_statements
+from tinyfuse.loops.ir import (
+    Alloc,
+    Block,
+    For,
+    If,
+    Kernel,
+    Let,
+    Local,
+    Statement,
+    While,
+    walk_statements,
+)
 
 
 def local_names(kernel: Kernel) -> dict[Local, str]:
@@ -35,7 +46,7 @@ def names_in(kernel: Kernel) -> set[str]:
 
 
 def _inner_blocks(statement: Statement) -> tuple[Sequence[Statement], ...]:
-    if isinstance(statement, (For, Block)):
+    if isinstance(statement, (For, While, Block)):
         return (statement.body,)
     return (statement.then, statement.otherwise) if isinstance(statement, If) else ()
 

@@ -28,6 +28,7 @@ from tinyfuse.loops.ir import (
     Step,
     Store,
     Transpose,
+    While,
 )
 from tinyfuse.loops.names import local_names
 from tinyfuse.stage.expr import Expr, Load
@@ -128,6 +129,9 @@ class _Lines:
     def statement(self, node: Statement) -> Iterator[str]:
         if isinstance(node, For):
             yield f"for {loop_text(node)}"
+            yield from self.block(node.body)
+        elif isinstance(node, While):
+            yield f"while {self.value(node.test)[-1]}"
             yield from self.block(node.body)
         elif isinstance(node, Block):
             yield "block"

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from tinyfuse.loops.ir import (
+    Alloc,
     Block,
+    Buffer,
     For,
     HalveRow,
     If,
@@ -18,6 +20,7 @@ from tinyfuse.loops.ir import (
     Statement,
     Store,
     Transpose,
+    While,
     walk_statements,
 )
 from tinyfuse.records import replace
@@ -37,6 +40,8 @@ def substitute_axes(
 def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
     if isinstance(node, For):
         return For(node.variable, node.kind, substitute_axes(node.body, values))
+    if isinstance(node, While):
+        return While(substitute(node.test, values), substitute_axes(node.body, values))
     if isinstance(node, Block):
         return Block(substitute_axes(node.body, values))
     if isinstance(node, If):
@@ -89,12 +94,75 @@ def with_inside(
         then, otherwise = change(node.then), change(node.otherwise)
         same = then == node.then and otherwise == node.otherwise
         return node if same else If(node.test, then, otherwise)
-    if not isinstance(node, (For, Block)):
+    if not isinstance(node, (For, While, Block)):
         return node
     body = change(node.body)
     if body == node.body:
         return node
+    if isinstance(node, While):
+        return While(node.test, body)
     return For(node.variable, node.kind, body) if isinstance(node, For) else Block(body)
+
+
+def with_buffers(
+    statements: Sequence[Statement],
+    new: Mapping[Buffer, Buffer],
+    values: Mapping[Buffer, Expr] = {},
+) -> tuple[Statement, ...]:
+    """A copy that uses other buffers; values: what some are, in place of loads."""
+
+    def leaf(node: Expr) -> Expr:
+        if not isinstance(node, Load):
+            return node
+        if node.source in values:
+            return values[node.source]
+        buffer = new.get(node.source, node.source)
+        return node if buffer is node.source else Load(buffer, node.indices, node.data)
+
+    def value(root: Expr) -> Expr:
+        return rewrite(root, leaf)
+
+    def moved(rows: Place) -> Place:
+        return replace(rows, buffer=new.get(rows.buffer, rows.buffer))
+
+    def copied(node: Statement) -> Statement:
+        if isinstance(node, For):
+            return For(node.variable, node.kind, block(node.body))
+        if isinstance(node, While):
+            return While(value(node.test), block(node.body))
+        if isinstance(node, Block):
+            return Block(block(node.body))
+        if isinstance(node, If):
+            return If(value(node.test), block(node.then), block(node.otherwise))
+        if isinstance(node, Let):
+            return Let(node.local, value(node.value))
+        if isinstance(node, Alloc):
+            return node
+        if isinstance(node, Store):
+            offset = None if node.offset is None else value(node.offset)
+            buffer = new.get(node.buffer, node.buffer)
+            return Store(buffer, node.position, value(node.value), offset, node.streamed)
+        if isinstance(node, SortRow):
+            rows = (moved(node.row), moved(node.to), moved(node.work))
+            return SortRow(node.sort, *rows, node.extent)
+        if isinstance(node, Transpose):
+            places = (moved(node.block), moved(node.to))
+            return Transpose(*places, node.rows, node.columns, node.lanes)
+        return replace(node, row=moved(node.row))
+
+    def block(body: Sequence[Statement]) -> tuple[Statement, ...]:
+        return tuple(map(copied, body))
+
+    return block(statements)
+
+
+def rows_of(statement: Statement) -> tuple[Row | Rows, ...]:
+    """The rows of buffers that a statement takes as wholes, in the order of its fields."""
+    if isinstance(statement, SortRow):
+        return (statement.row, statement.to, statement.work)
+    if isinstance(statement, Transpose):
+        return (statement.block, statement.to)
+    return (statement.row,) if isinstance(statement, (HalveRow, Prefetch)) else ()
 
 
 def values_of(statement: Statement) -> tuple[Expr, ...]:
@@ -103,7 +171,7 @@ def values_of(statement: Statement) -> tuple[Expr, ...]:
         return (statement.offset, statement.value)
     if isinstance(statement, (Let, Store)):
         return (statement.value,)
-    return (statement.test,) if isinstance(statement, If) else ()
+    return (statement.test,) if isinstance(statement, (If, While)) else ()
 
 
 def indices_of(statements: Sequence[Statement]) -> Iterator[Affine]:
@@ -111,12 +179,7 @@ def indices_of(statements: Sequence[Statement]) -> Iterator[Affine]:
     for statement in walk_statements(statements):
         if isinstance(statement, Store):
             yield statement.position
-        elif isinstance(statement, SortRow):
-            yield from (row.position for row in (statement.row, statement.to, statement.work))
-        elif isinstance(statement, (HalveRow, Prefetch)):
-            yield statement.row.position
-        elif isinstance(statement, Transpose):
-            yield from (statement.block.position, statement.to.position)
+        yield from (rows.position for rows in rows_of(statement))
         for value in values_of(statement):
             for node in walk(value):
                 if isinstance(node, Load):

@@ -30,6 +30,7 @@ from tinyfuse.loops.ir import (
     Steps,
     Store,
     Transpose,
+    While,
     walk_steps,
 )
 from tinyfuse.loops.rewrite import values_of
@@ -176,6 +177,9 @@ class _Scope:
             self.value(value, variables)
         if isinstance(node, For):
             self.loop(node, variables, outermost)
+        elif isinstance(node, While):
+            self.same_dtype("a test", BOOL, node.test)
+            self.block(node.body, variables)
         elif isinstance(node, Block):
             self.block(node.body, variables)
         elif isinstance(node, If):

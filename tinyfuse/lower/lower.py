@@ -136,26 +136,44 @@ class _Lowering(ChainLowering):
         if layout is not None:
             parts = parts_of(stage.axes, extents, layout)
         size = prod([part.extent for part in parts] if parts else extents)
-        name = stage.name
-        if scope is Scope.SCRATCH and stage not in self.arrays:
-            name = unused(name, self.taken)
-        buffer = self.arrays.get(stage) or Buffer(name, stage.dtype, size, scope)
+        buffer = self.arrays.get(stage) or Buffer(
+            self._buffer_name(stage, scope), stage.dtype, size, scope
+        )
         origin = tuple([region[axis].base for axis in stage.axes])
         if not any(start.terms or start.constant for start in origin):
             origin = ()
         self.storage[stage] = Storage(buffer, origin, tuple(extents), ring, parts)
         return buffer
 
+    def _buffer_name(self, stage: Stage, scope: Scope) -> str:
+        """A name that no other stage has, and no other array of the program."""
+        if scope is Scope.ARGUMENT:
+            return stage.name
+        others = self.taken if scope is Scope.SCRATCH else set[str]()
+        others = others | (self.reserved - {stage.name})
+        others.update([buffer.name for buffer in self.arrays.values()])
+        name = unused(stage.name, others)
+        if scope is Scope.SCRATCH:
+            self.taken.add(name)
+            self.reserved.add(name)
+        return name
+
     def _kernel(self, stage: Stage) -> Kernel:
         form = form_of(self.places, stage, self.lanes)
-        known = self.known.get(form.key)
+        key = (*form.key, self._in_place(form))
+        known = self.known.get(key)
         if known:
             return known.again(form, self._buffers(form), self._kernel_name(stage))
         kernel = self._lowered(stage)
         buffers = self._buffers(form)
         if {*buffers.values()}.issuperset(kernel.parameters):
-            self.known[form.key] = Known(kernel, form, buffers)
+            self.known[key] = Known(kernel, form, buffers)
         return kernel
+
+    def _in_place(self, form: Form) -> Key:
+        """Which of its stages lie in one array: for each the first one that does."""
+        arrays = [self.arrays.get(stage) for stage in form.stages]
+        return tuple([arrays.index(array) if array else None for array in arrays])
 
     def _buffers(self, form: Form) -> dict[Stage, Buffer]:
         return {stage: self.storage[stage].buffer for stage in form.stages if stage in self.storage}

@@ -17,6 +17,8 @@ from tinyfuse.loops.ir import (
     buffers_in,
     walk_steps,
 )
+from tinyfuse.lower.in_place import in_place, with_other_buffers
+from tinyfuse.lower.loop_kernels import with_loop_kernels
 from tinyfuse.lower.lower import lower
 from tinyfuse.lower.scratch import placed_for
 from tinyfuse.machine import Machine
@@ -48,25 +50,28 @@ class _Lowering:
         self.buffers: dict[Array, Buffer] = {}
         self.own: dict[Buffer, None] = {}  # the buffers of one part alone
         self.taken = {array.itself().name for array in _arrays(program)}
-        self.arguments: set[Array] = {array.itself() for array in program.inputs}
-        self.results = self._results()
-        self.arguments.update(self.results)
+        self.arguments = {array.itself() for array in program.inputs}
 
     def loops(self) -> Loops:
         inputs = tuple(map(self.buffer, self.program.inputs))
-        outputs = tuple(map(self.buffer, self.results))
-        steps = _only_read_turns(self._steps(self.program.block))
+        steps, merged = in_place(self._steps(self.program.block), self.machine)
+        given = [merged.get(each, each) for each in map(self.buffer, self.program.outputs)]
+        self.taken.update([buffer.name for buffer in self.own])
+        steps = with_loop_kernels(
+            _only_read_turns(steps), self.program.name, self.taken, inputs, given
+        )
+        ends = _ends(steps)
+        results = {each: ends.get(each, each) for each in given}
+        renamed = {each: replace(each, scope=Scope.ARGUMENT) for each in results.values()}
+        outputs = tuple([renamed[results[each]] for each in given])
+        steps = with_other_buffers(steps, renamed, self.machine)
         kernels = tuple([node for node in walk_steps(steps) if isinstance(node, Kernel)])
         lives = _Lifetimes(steps, set(self.own)).joined()
         buffers = [*self.buffers.values(), *self.own]
-        scratch = [buffer for buffer in buffers if buffer.scope is Scope.SCRATCH]
+        hidden = {*merged, *renamed}
+        scratch = [b for b in buffers if b.scope is Scope.SCRATCH and b not in hidden]
         placed, size = placed_for(lives, scratch)
         return Loops(self.program.name, inputs, outputs, kernels, placed, size, steps)
-
-    def _results(self) -> list[Array]:
-        """The arrays that begin with the memory in which the outputs are in the end."""
-        ends = _ends(self.program.block)
-        return [ends.get(array.itself(), array.itself()) for array in self.program.outputs]
 
     def buffer(self, array: Array) -> Buffer:
         array = array.itself()
@@ -110,28 +115,28 @@ def _arrays(program: Program) -> Iterator[Array]:
         yield from (*part.reads, *part.writes)
 
 
-def _ends(block: p.Block) -> dict[Array, Array]:
-    """For each array the one whose memory it has after a block; only where it is another one.
+def _ends(steps: Steps) -> dict[Buffer, Buffer]:
+    """For each buffer the one whose memory it has after some steps; only where it is another one.
 
-    What data decides is left out: outputs lie in no such arrays.
+    What data decides is left out: outputs lie in no such buffers.
     """
-    ends: dict[Array, Array] = {}
-    for step in block.steps:
-        if isinstance(step, p.Repeat) and step.extent is not None:
-            _then(ends, _powered(_ends(step.body), step.extent))
-    _then(ends, {to.itself(): source.itself() for to, source in block.moves})
+    ends: dict[Buffer, Buffer] = {}
+    for step in steps.body:
+        if isinstance(step, Repeat) and step.extent is not None:
+            _then(ends, _powered(_ends(step.steps), step.extent))
+    _then(ends, dict(steps.moves))
     return ends
 
 
-def _then(ends: dict[Array, Array], more: Mapping[Array, Array]) -> None:
+def _then(ends: dict[Buffer, Buffer], more: Mapping[Buffer, Buffer]) -> None:
     """Exchange once more."""
     after = {to: ends.get(source, source) for to, source in more.items()}
     ends.update(after)
 
 
-def _powered(ends: Mapping[Array, Array], times: int) -> dict[Array, Array]:
+def _powered(ends: Mapping[Buffer, Buffer], times: int) -> dict[Buffer, Buffer]:
     """The same exchange so many times: along each cycle."""
-    result: dict[Array, Array] = {}
+    result: dict[Buffer, Buffer] = {}
     for start in ends:
         cycle = [start]
         while ends[cycle[-1]] is not start:

@@ -10,6 +10,7 @@ from tinyfuse.graph import primitives as p
 from tinyfuse.graph.control import CONTROL, carried_count, has_control
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Var
 from tinyfuse.graph.orders import Steps, reduction_steps
+from tinyfuse.graph.rereading import with_rereads
 from tinyfuse.records import dataclass, field
 from tinyfuse.stage.build import Builder, Part, build_stages, built
 from tinyfuse.stage.ir import Stage
@@ -217,7 +218,7 @@ class _BlockBuilder:
         return self._copied(atom, name or "carried")
 
     def _repeat(self, at: int, eqn: Eqn) -> Later:
-        body, count = eqn.params["body"], carried_count(eqn)
+        body, count = with_rereads(eqn.params["body"]), carried_count(eqn)
         names = [var.name for var in body.inputs[-len(eqn.inputs) :]]
         carried = [
             self._taken(at, atom, name)

@@ -18,6 +18,7 @@ from tinyfuse.trace.dispatch import as_method
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.operations import Shape, alias, reshape, scalar_copy, size_of, slice_
 from tinyfuse.trace.outputs import full_atom
+from tinyfuse.trace.run_time_slices import RunTimePart, run_time_slice
 from tinyfuse.trace.tracer import Tracer
 
 _WORDS = (
@@ -46,6 +47,9 @@ def get_item(x: Tracer, index: Any) -> Any:
 
     A scalar that is known while tracing is a literal.
     """
+    part = run_time_slice(x, index)
+    if part is not None:
+        return RunTimePart(part.length, of=part)
     if not is_basic(index):
         return advanced_indexing.get_item(x, index)
     region = _region(x, index)
@@ -67,6 +71,9 @@ def set_item(x: Tracer, index: Any, value: Any) -> None:
         raise errors.ArgumentTypeError(
             f"'numpy.{x.dtype.name}' object does not support item assignment"
         )
+    part = run_time_slice(x, index)
+    if part is not None:
+        return part.write(value)
     if not is_basic(index):
         return advanced_indexing.set_item(x, index, value)
     region = _region(x, index)

@@ -24,10 +24,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
 
 from tinyfuse.source import parsed_function
+from tinyfuse.trace.loop_targets import loads_in, loads_of, targets_read_after
 from tinyfuse.trace.parts import bound_by_parts, is_pure, written_in_parts
 from tinyfuse.trace.rewriting_expressions import rewrite_expressions
 
-LOOP, WHILE = "__tinyfuse_loop__", "__tinyfuse_while__"
+LOOP, WHILE, ITEMS = "__tinyfuse_loop__", "__tinyfuse_while__", "__tinyfuse_items__"
 IF = "__tinyfuse_if__"
 
 # By id, with the original, which lives on.
@@ -143,7 +144,8 @@ class _Rewriter:
     def __init__(self, function: ast.FunctionDef, branches: bool) -> None:
         self.count = 0
         self.branches = branches
-        self.loads = _loads(function)
+        self.loads = loads_in(function)
+        self.read_after = targets_read_after(function, self.loads)
         self.taken = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
 
     def fresh(self, word: str) -> str:
@@ -167,7 +169,7 @@ class _Rewriter:
         if isinstance(node, (ast.AsyncFunctionDef, ast.ClassDef)):
             return [node]
         names = self._names(node)
-        inside = _loads_of(node) if isinstance(node, (ast.For, ast.While, ast.If)) else {}
+        inside = loads_of(node) if isinstance(node, (ast.For, ast.While, ast.If)) else {}
         bound = bound_by_parts(node) if isinstance(node, ast.If) else None
         written = written_in_parts(node) if isinstance(node, ast.If) and bound is not None else []
         if self.branches:
@@ -185,7 +187,7 @@ class _Rewriter:
             if isinstance(node, ast.While):
                 return self._while(node, names, used)
             assert isinstance(node, ast.For)
-            return self._loop(node, names, used)
+            return self._loop(node, names, used, node in self.read_after)
         if self.branches and bound is not None and not outside & bound:
             assert isinstance(node, ast.If)
             used = [self.loads.get(name, 0) > inside.get(name, 0) for name in sorted(bound)]
@@ -265,16 +267,21 @@ class _Rewriter:
         choice.body, choice.orelse = node.body, node.orelse
         return made
 
-    def _loop(self, node: ast.For, names: list[str], used: list[bool]) -> list[ast.stmt]:
+    def _loop(
+        self, node: ast.For, names: list[str], used: list[bool], target_read: bool
+    ) -> list[ast.stmt]:
         self.count += 1
         loop = self.fresh("loop")
+        target = f", target=lambda: {node.target.id}" if isinstance(node.target, ast.Name) else ""
+        if not target_read:
+            target = ", target_used=False"
         made = ast.parse(
             f"{loop} = {LOOP}(None, {tuple(names)!r}, "
-            f"({''.join(f'lambda: {name}, ' for name in names)}), {tuple(used)!r})"
+            f"({''.join(f'lambda: {name}, ' for name in names)}), {tuple(used)!r}{target})"
         ).body[0]
         assert isinstance(made, ast.Assign)
         assert isinstance(made.value, ast.Call)
-        made.value.args[0] = node.iter
+        made.value.args[0] = node.iter = _items(node.iter)
         after = f"if {loop}.carrying:\n"
         if names:
             bound = "".join(f"{name}, " for name in names)
@@ -296,33 +303,21 @@ class _Rewriter:
         return [made, head, *last]
 
 
+def _items(items: ast.expr) -> ast.expr:
+    """What a loop goes through, with calls of `range`, `zip` and the like for traced values."""
+    if not isinstance(items, ast.Call) or not isinstance(items.func, ast.Name):
+        return items
+    if items.func.id not in ("range", "reversed", "enumerate", "zip"):
+        return items
+    args = [items.func, *map(_items, items.args)]
+    made = ast.Call(ast.Name(ITEMS, ast.Load()), args, items.keywords)
+    ast.copy_location(made.func, items)
+    return ast.copy_location(made, items)
+
+
 def _is_inside(node: ast.AST, loop: ast.For) -> bool:
     """Whether a node is of the user's loop, and has its place."""
     return any(node is each for part in (loop.iter, loop.target) for each in ast.walk(part))
-
-
-def _loads(function: ast.AST) -> dict[str, int]:
-    """How often each name is read, functions inside included."""
-    counts: dict[str, int] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Load, ast.Del)):
-            counts[node.id] = counts.get(node.id, 0) + 1
-        elif isinstance(node, (ast.Nonlocal, ast.Global)):
-            counts.update({name: counts.get(name, 0) + 1 for name in node.names})
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            counts[node.target.id] = counts.get(node.target.id, 0) + 1
-    return counts
-
-
-def _loads_of(node: ast.For | ast.While | ast.If) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    if isinstance(node, ast.While):
-        counts = _loads(node.test)
-    parts = [*node.body, *node.orelse]
-    for statement in parts:
-        for name, count in _loads(statement).items():
-            counts[name] = counts.get(name, 0) + count
-    return counts
 
 
 def _declared(function: ast.FunctionDef) -> set[str]:

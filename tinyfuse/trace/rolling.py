@@ -12,23 +12,25 @@ with the names, each under one of them.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tinyfuse.dtypes import BOOL, INT64
+from tinyfuse.dtypes import INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.trace.builder import GraphBuilder
 from tinyfuse.trace.captured import equal
 from tinyfuse.trace.carried import Carry, Kind
 from tinyfuse.trace.cells import note, write
-from tinyfuse.trace.constants import filled_atom
-from tinyfuse.trace.control_flow import ClosedLoop, truth
+from tinyfuse.trace.control_flow import ClosedLoop
+from tinyfuse.trace.exchanges import comes_back, end_of, order_of
+from tinyfuse.trace.loop_items import as_items
+from tinyfuse.trace.python_numbers import number_place
 from tinyfuse.trace.python_state import PythonState
 from tinyfuse.trace.recording import Part, Recorder, Recording
+from tinyfuse.trace.run_time_slices import RunTimePart
 from tinyfuse.trace.same_recordings import same_recordings
 from tinyfuse.trace.specs import LoopPlace, Unroll
 from tinyfuse.trace.tracer import Tracer
@@ -36,6 +38,7 @@ from tinyfuse.trace.turns import (
     MISSING,
     Slot,
     Turn,
+    atoms_before,
     cells_of,
     converted,
     fitted,
@@ -47,29 +50,30 @@ from tinyfuse.trace.turns import (
     roots_of,
 )
 from tinyfuse.trace.weak import TracedInt
+from tinyfuse.tree import flatten
 
 
 class Rolled:
     """A loop whose turns are traced.
 
-    slots: of the names that are carried. head: what a turn takes first, its number. count: how many
-    turns there are; None where data decides.
+    slots: of the names that are carried. heads: what a turn takes first, as its number. count: how
+    many turns there are; None where data decides.
     """
 
     def __init__(self, loop: Any, builder: GraphBuilder, place: LoopPlace, source: Any) -> None:
         self.loop, self.builder, self.place, self.source = loop, builder, place, source
         self.part = Part(builder)
-        self.head = Var((), INT64, "turn")
+        self.heads = [Var((), INT64, "turn")]
         self.count: int | None = None
         self.slots: dict[int, Slot] = {}
         self.before: list[Any] = []
         self.fixed: dict[int, Any] = {}  # what names are after each turn, made before the loop
         self._first_cell = builder.cells
-        items = getattr(loop, "_items", None)
+        items = as_items(getattr(loop, "_items", None))
         if items is not None:
-            self.items: range = items
-            self.count = len(self.items)
-            builder.bounds[self.head] = 0, self.count - 1
+            self.items = items
+            self.count = items.count
+            builder.bounds[self.heads[0]] = 0, items.count - 1
 
     def turns(self) -> Iterator[Any]:
         rolling = self.builder.rolling
@@ -91,14 +95,18 @@ class Rolled:
             if python.has_changed():
                 self._fail("its turns change a list, an object or an iterator of Python's")
         rolling.rolled.append(self.place)
-        self.fixed = {
+        self.fixed = self._fixed(turn, names)
+        group = self._tied(turn)
+        self._require_apart(turn, names, group)
+        self._close(turn, names, group)
+
+    def _fixed(self, turn: Turn, names: set[int]) -> dict[int, Any]:
+        """What names are after each turn that was made before the loop."""
+        return {
             at: turn.after[at]
             for at in names
             if type(turn.after[at]) is Tracer and self._is_outer(turn.after[at])
         }
-        group = self._tied(turn)
-        self._require_apart(turn, names, group)
-        self._close(turn, names, group)
 
     def _changes(self, turn: Turn, at: int) -> bool:
         old, new = self.before[at], turn.after[at]
@@ -124,19 +132,22 @@ class Rolled:
             pairs = zip(slot.kinds, params[at], strict=True)
             leaves = [kind.stand_in(builder, var) for kind, var in pairs]
             begun[at] = values[at] = slot.structure.unflatten(leaves)
+            if self._begins_as_number(at, slot):
+                builder.rolling.numbers.update({var: self.place for var in params[at] if var})
             for leaf in leaves_of(names[at]):
                 self._touch(leaf)
         cells = self.part.parameters()
         self.part.hold(cells)
         loop.carrying, loop.carried = True, tuple(values)
-        flat = [self.head, *[var for at in slots for var in params[at] if var], *cells]
+        flat = [*self.heads, *[var for at in slots for var in params[at] if var], *cells]
         try:
             yield self._item()
         except GeneratorExit:
             recorder.end(flat)
             builder.rolling.failed.append(self.place)
             raise
-        after, truths = loop.values(), self._truths()
+        after = [self._kept(at, value) for at, value in enumerate(loop.values())]
+        truths = self._truths()
         carries = [Carry(value, "") for value in after]
         outputs = [converted(carry, slots.get(at)) for at, carry in enumerate(carries)]
         written = {at for at in begun if is_written(begun[at], params[at])}
@@ -146,6 +157,14 @@ class Rolled:
         return Turn(
             *(recording, begun, params, after, carries, outputs, written, roots, frozen, truths)
         )
+
+    def _kept(self, at: int, value: Any) -> Any:
+        """What a name means after a turn; nothing, if that is a slice that nobody reads then."""
+        if not any(type(leaf) is RunTimePart for leaf in flatten(value)[0]):
+            return value
+        if self.loop._used[at]:
+            self._fail(f"{self._name(at)} is a slice of a length that a turn decides")
+        return MISSING
 
     def _truths(self) -> list[Atom]:
         """What a turn gives besides what is carried."""
@@ -159,10 +178,7 @@ class Rolled:
             array._version = self.builder.writes
 
     def _item(self) -> Any:
-        counted: Any = TracedInt(self.builder, self.head)
-        if self.items.step != 1:
-            counted = counted * self.items.step
-        return counted + self.items.start if self.items.start else counted
+        return self.items.at(TracedInt(self.builder, self.heads[0]))
 
     def _settled(self, names: set[int]) -> Generator[Any, None, Turn]:
         """A turn begun with all that is carried, in kinds that it gives too."""
@@ -223,7 +239,7 @@ class Rolled:
         for each in (turn, again):
             outputs = [atom for at in sorted(names) for atom in each.outputs[at] or ()]
             each.recording.outputs = [*each.truths, *[atom for atom in outputs if atom]]
-        pairs.append((self.head, self.head))
+        pairs += [(head, head) for head in self.heads]
         same = same_recordings(turn.recording, again.recording, dict(pairs))
         used = [at for at in slots if at not in self.slots and again.uses(at)]
         for at in names:
@@ -241,9 +257,9 @@ class Rolled:
         arrays = {at: value for at, value in turn.begun.items() if _is_array(value)}
         owners = {id(value): at for at, value in arrays.items()}
         found = {at: owners.get(id(turn.after[at])) for at in self.slots}
-        group = turn.written | {at for at in found if _comes_back(at, found)}
+        group = turn.written | {at for at in found if comes_back(at, found)}
         handed_on = [at for at in found if found[at] is not None and at not in group]
-        ends = [_end(at, found) for at in handed_on]
+        ends = [end_of(at, found) for at in handed_on]
         few = self.count is None or self.count <= len(found)
         if handed_on and (few or self.fixed.keys() & ends):
             self._fail("a name has an array from before the loop after it")
@@ -319,20 +335,25 @@ class Rolled:
             slots[at] = Slot(turn.carries[at].tree, turn.carries[at].given)
             turn.params[at] = [kind.parameter(self._name(at)) for kind in slots[at].kinds]
         params = [var for at in slots for var in turn.params[at]]
-        given = [atom for at in slots for atom in self._given(at, slots[at])]
+        given = [
+            atom
+            for at, slot in slots.items()
+            for atom in atoms_before(self.before[at] if at in self.slots else MISSING, slot)
+        ]
         outputs = [atom for at in slots for atom in turn.outputs[at] or ()]
         recording = turn.recording
         cells = recording.params[len(recording.params) - len(self.part.cells) :]
-        recording.params = [self.head, *[var for var in params if var], *cells]
+        recording.params = [*self.heads, *[var for var in params if var], *cells]
         recording.outputs = [*turn.truths, *[atom for atom in outputs if atom is not None]]
         ends: Iterator[Var] = iter(())
         if recording.outputs or self.part.cells or recording.checks:
             ends = iter(self._equation(recording, params, given))
         after = {}
         for at, slot in slots.items():
+            made = [None if var is None else next(ends) for var in turn.params[at]]
+            self._note_numbers(turn, at, made)
             leaves = [
-                kind.stand_in(builder, None if var is None else next(ends))
-                for kind, var in zip(slot.kinds, turn.params[at], strict=True)
+                kind.stand_in(builder, var) for kind, var in zip(slot.kinds, made, strict=True)
             ]
             after[at] = slot.structure.unflatten(leaves)
         after.update(self._exchanged(after, tied, turn.written))
@@ -345,9 +366,23 @@ class Rolled:
         )
         loop.last = self._last()
 
+    def _begins_as_number(self, at: int, slot: Slot) -> bool:
+        """Whether a name may have a Python number before, but a scalar of numpy's after a turn."""
+        carry, known = Carry(self.before[at], ""), self.builder.rolling.numbers
+        pairs = zip(carry.given, slot.kinds, strict=False)
+        changes = any(one.is_weak and not other.is_weak for one, other in pairs)
+        return changes or any(number_place(x, known, self.builder.eqns) for x in carry.atoms)
+
+    def _note_numbers(self, turn: Turn, at: int, ends: Sequence[Var | None]) -> None:
+        """Note which scalars are Python numbers where some loop inside has no turns."""
+        numbers = self.builder.rolling.numbers
+        for end, given in zip(ends, turn.outputs[at] or (), strict=False):
+            if end is not None and number_place(given, numbers, turn.recording.eqns):
+                numbers[end] = self.place
+
     def _last(self) -> Any:
         """What the target of the loop is afterwards."""
-        return self.items[-1]
+        return self.items.at(self.items.count - 1)
 
     def _equation(
         self,
@@ -355,24 +390,15 @@ class Rolled:
         params: Sequence[Var | None],
         given: Sequence[Atom | None],
     ) -> list[Var]:
-        closed = ClosedLoop(p.loop, {"extent": len(self.items)}, [self.head], self.source)
+        closed = ClosedLoop(p.loop, {"extent": len(self.items)}, self.heads, self.source)
         return closed.close(self.part, recording, params, given)
-
-    def _given(self, at: int, slot: Slot) -> list[Atom | None]:
-        """What a name is before the loop; of one that turns make for themselves anything."""
-        if at in self.slots:
-            return Carry(self.before[at], "").converted(slot.kinds)
-        return [
-            None if kind.dtype is None else filled_atom(kind.shape, kind.dtype.type(0))
-            for kind in slot.kinds
-        ]
 
     def _exchanged(
         self, after: Mapping[int, Any], tied: Mapping[int, int], written: set[int]
     ) -> dict[int, Any]:
         """The arrays from before the loop that names have in the end, with what is in them then."""
         ends = {at: at for at in tied}
-        for _ in range((self.count or 0) % _order(tied)):
+        for _ in range((self.count or 0) % order_of(tied)):
             ends = {at: ends[to] for at, to in tied.items()}
         found = {}
         for at, origin in ends.items():
@@ -383,81 +409,8 @@ class Rolled:
         return found
 
 
-class RolledWhile(Rolled):
-    """The turns are as many as a test says. head: whether there is this one."""
-
-    def __init__(
-        self,
-        loop: Any,
-        builder: GraphBuilder,
-        place: LoopPlace,
-        source: Any,
-        test: Callable[[], Any],
-        first: Any,
-    ) -> None:
-        super().__init__(loop, builder, place, source)
-        self.head = Var((), BOOL, "again")
-        self._test, self._first = test, truth(first)._atom
-
-    def _item(self) -> Any:
-        return None
-
-    def _last(self) -> Any:
-        return None
-
-    def _truths(self) -> list[Atom]:
-        return [truth(self._test())._atom]
-
-    def _require_apart(self, turn: Turn, names: set[int], tied: Mapping[int, int]) -> None:
-        for at in sorted(names - self.slots.keys()):
-            if self.loop._used[at]:
-                self._fail(f"{self._name(at)} is made in turns, of which there may be none")
-        super()._require_apart(turn, names, tied)
-
-    def _equation(
-        self,
-        recording: Recording,
-        params: Sequence[Var | None],
-        given: Sequence[Atom | None],
-    ) -> list[Var]:
-        closed = ClosedLoop(p.while_, {}, [], self.source)
-        return closed.close(self.part, recording, [self.head, *params], [self._first, *given])[1:]
-
-
 MOST_TURNS = 12  # that are recorded to find out what is carried
 
 
 def _is_array(value: Any) -> bool:
     return type(value) is Tracer and not value._scalar
-
-
-def _comes_back(start: int, found: Mapping[int, int | None]) -> bool:
-    """Whether an array goes from name to name until the first has it again."""
-    at = found[start]
-    for _ in found:
-        if at is None or at == start:
-            break
-        at = found[at]
-    return at == start
-
-
-def _end(start: int, found: Mapping[int, int | None]) -> int:
-    """The name whose array comes to another one in the end."""
-    at = start
-    for _ in found:
-        following = found.get(at)
-        if following is None:
-            break
-        at = following
-    return at
-
-
-def _order(tied: Mapping[int, int]) -> int:
-    """After how many turns all names have their own arrays again."""
-    order = 1
-    for start in tied:
-        length, at = 1, tied[start]
-        while at != start:
-            length, at = length + 1, tied[at]
-        order = math.lcm(order, length)
-    return order

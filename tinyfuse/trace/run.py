@@ -24,7 +24,9 @@ from tinyfuse.trace.elements import without_tracing
 from tinyfuse.trace.layouts import contiguous
 from tinyfuse.trace.masks import REMEDY, Masked
 from tinyfuse.trace.operations import is_traced
+from tinyfuse.trace.python_numbers import number_place
 from tinyfuse.trace.recording import unknown_number
+from tinyfuse.trace.run_time_slices import RunTimePart
 from tinyfuse.trace.scope import Scope
 from tinyfuse.trace.specs import (
     ArgumentSpec,
@@ -250,11 +252,17 @@ def _output(
         words = f"the function returns x[mask]: {REMEDY}{value._place}"
         refused = errors.DataDependentShapeError(words)
         raise without_tracing(refused, value)
+    if type(value) is RunTimePart:
+        words = f"the function returns a slice of a length that data decides{value._place}"
+        raise without_tracing(errors.DataDependentShapeError(words), value)
     if is_traced(value):
         if value._builder is not builder:
             raise leaked()
         if type(value) is not Tracer:
             return OutputSpec(value._atom, weak=True)
+        place = number_place(value._atom, builder.rolling.numbers, builder.eqns)
+        if value._scalar and place:
+            raise Unroll(place, "what it gives is a Python number if there are no turns")
         shared = effects.shared(value)
         atom = _itself(value)._atom
         if any(atom is each._atom and not _is_given(value, each) for each in numbers):

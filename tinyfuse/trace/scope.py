@@ -38,9 +38,10 @@ from tinyfuse.trace.captured import (
     item_place,
 )
 from tinyfuse.trace.containers import Containers, warn_frozen
+from tinyfuse.trace.loop_items import items_of
 from tinyfuse.trace.loop_statements import Loop, While
 from tinyfuse.trace.reachable import find_hidden, is_users, mentioned_names
-from tinyfuse.trace.rewriting import IF, LOOP, WHILE, rewritten
+from tinyfuse.trace.rewriting import IF, ITEMS, LOOP, WHILE, rewritten
 from tinyfuse.trace.stand_ins import NUMPY, original_of, stand_in_for
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
@@ -310,6 +311,7 @@ class Globals(dict):
             **self._builtins,
             "__import__": _importing(scope),
             LOOP: Loop,
+            ITEMS: items_of,
             WHILE: While,
             IF: If,
             expressions.CHOOSE: choose,

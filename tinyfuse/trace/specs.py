@@ -151,7 +151,8 @@ class Unroll(BaseException):
 
 
 class Roll(BaseException):
-    """A loop of few turns has a loop inside that makes them many; trace again, with one of it."""
+    """A loop of few turns has a loop inside that makes them many, or writes arrays in many steps;
+    trace again, with one of it."""
 
     def __init__(self, place: LoopPlace):
         super().__init__()
@@ -165,7 +166,8 @@ class Rolling:
     wanted: those that are not, although their turns are few. failed: those whose body did not come
     to its end. rolled: those that are one loop of the program. around: the loops around that are
     written out for their few turns, with these; turns: how many that makes. branches: whether
-    conditions are rewritten, because data decides one.
+    conditions are rewritten, because data decides one. numbers: scalars that are Python numbers
+    where a loop has no turns.
     """
 
     unrolled: dict[LoopPlace, str] = field(default_factory=dict)
@@ -176,6 +178,7 @@ class Rolling:
     around: list[tuple[LoopPlace, int]] = field(default_factory=list)
     turns: int = 1
     branches: bool = False
+    numbers: dict[Any, LoopPlace] = field(default_factory=dict)
     rehearsing: int = 0  # loops around whose body is recorded only to look at it
 
 

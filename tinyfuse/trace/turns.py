@@ -10,6 +10,7 @@ from tinyfuse.graph.ir import Atom, Var
 from tinyfuse.records import dataclass
 from tinyfuse.trace.carried import Carry, Kind
 from tinyfuse.trace.cells import path_to_root
+from tinyfuse.trace.constants import filled_atom
 from tinyfuse.trace.layouts import contiguous, strides_of
 from tinyfuse.trace.recording import Recording
 from tinyfuse.trace.tracer import Tracer
@@ -108,6 +109,16 @@ def converted(carry: Carry, slot: Slot | None) -> list[Atom | None] | None:
         return None
     kinds = [fitted(*pair) for pair in zip(slot.kinds, carry.given, strict=True)]
     return carry.converted(slot.kinds) if kinds == slot.kinds else None
+
+
+def atoms_before(value: Any, slot: Slot) -> list[Atom | None]:
+    """What a name is before a loop; of one that turns make for themselves anything."""
+    if value is not MISSING:
+        return Carry(value, "").converted(slot.kinds)
+    return [
+        None if kind.dtype is None else filled_atom(kind.shape, kind.dtype.type(0))
+        for kind in slot.kinds
+    ]
 
 
 def leaves_of(value: Any) -> list[Any]:
