@@ -244,6 +244,19 @@ class ZeroWeightsError(TinyfuseError, ZeroDivisionError):
     """
 
 
+class MatrixError(TinyfuseError, np.linalg.LinAlgError):
+    """A matrix that a function of np.linalg cannot take, in numpy's own words.
+
+    ::
+
+        np.linalg.inv(x)             # float64[3, 4]: Last 2 dimensions of the array must be square
+        np.linalg.cholesky(x)        # Matrix is not positive definite
+
+    The second is found out by the call. Add to the diagonal what keeps it away from zero, or take
+    np.linalg.lstsq or np.linalg.pinv in place of np.linalg.solve and np.linalg.inv.
+    """
+
+
 class StageNameError(TinyfuseError, ValueError):
     """A name for a value that C cannot have.
 

@@ -195,7 +195,6 @@ _WRITING_METHODS = {
     "byteswap": "convert the array outside of the traced function",
     "flat": "write x.reshape(-1)[...] = value, or use x.ravel() to read",
     "itemset": "write x[index] = value",
-    "partition": "write x.sort(), which parts at every place",
     "put": "write x.reshape(-1)[indices] = values",
     "resize": "make a new array, with np.concatenate or a slice",
     "setfield": "convert the array outside of the traced function",
