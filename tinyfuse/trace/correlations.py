@@ -87,9 +87,8 @@ def _at_start(x: Tracer, y: Tracer, count: int) -> Tracer:
     padded = NUMPY.pad(x[: n - 1], (count, 0))  # type: ignore[index]
     windows = result(padded, p.windows, window_shape=(n,), axes=(0,))
     places, elements = NUMPY.ogrid[:count, :n]
-    products = NUMPY.where(
-        places + elements >= count, apply(np.multiply, (windows, y)), y.dtype.type(0)
-    )
+    products = apply(np.multiply, (windows, y))
+    inside = NUMPY.where(places + elements >= count, products, y.dtype.type(0))
     return inside.any(axis=1) if y.dtype.kind == "b" else inside.sum(axis=1, dtype=y.dtype)
 
 

@@ -201,7 +201,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     x = matrix(a, square=True)
     n = x.shape[-1]
     rows = NUMPY.arange(n)
-    half: Any = np.swapaxes(x, -1, -2) if upper else x
+    half = x.swapaxes(-1, -2) if upper else x
 
     def turn(k: Any, carried: Any) -> Any:
         rest, factor = carried

@@ -18,7 +18,15 @@ from tinyfuse.trace.elementwise import METHODS, REDUCTIONS, call_ufunc
 from tinyfuse.trace.joining import concatenate_
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.masking import fitting_mask, has_mask, is_given, start_of
-from tinyfuse.trace.operations import broadcast, insert_axes, reshape, slice_axis, traced, transpose
+from tinyfuse.trace.operations import (
+    broadcast,
+    insert_axes,
+    reshape,
+    size_of,
+    slice_axis,
+    traced,
+    transpose,
+)
 from tinyfuse.trace.promotion import operations
 from tinyfuse.trace.selection import where as chosen
 from tinyfuse.trace.tracer import Tracer
@@ -44,7 +52,9 @@ def fold(
         x = _masked(ufunc, x, where, initial)
     kept = [at for at in range(x.ndim) if at not in axes]
     extents = [x.shape[at] for at in kept]
-    rows = reshape(transpose(x, [*kept, *axes]), (*extents, -1 if x.size else _size(x, axes)))
+    rows = reshape(
+        transpose(x, [*kept, *axes]), (*extents, size_of(tuple([x.shape[at] for at in axes])))
+    )
     rows = _with_start(ufunc, rows, initial, probe.dtype)
     folded = accumulate(ufunc, rows, -1, dtype)
     last = slice_axis(folded, len(extents), folded.shape[-1] - 1, 1)
@@ -53,13 +63,6 @@ def fold(
         found = insert_axes(found, axes)
     found._scalar = not found.shape
     return found
-
-
-def _size(x: Tracer, axes: Any) -> int:
-    size = 1
-    for at in axes:
-        size *= x.shape[at]
-    return size
 
 
 def _masked(ufunc: np.ufunc, x: Tracer, where: Any, initial: Any) -> Tracer:

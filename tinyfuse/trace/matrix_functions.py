@@ -57,13 +57,13 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 @listed(np.linalg.cross)
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    both = _arrays(x1, x2)
+    first, second = both = _arrays(x1, x2)
     if any(each.shape[axis] != 3 for each in both):
         raise errors.InvalidArgumentError(
             "Both input arrays must be (arrays of) 3-dimensional vectors, but they are "
             f"{both[0].shape[axis]} and {both[1].shape[axis]} dimensional instead."
         )
-    return np.cross(*both, axis=axis)
+    return np.cross(first, second, axis=axis)
 
 
 @listed(np.linalg.diagonal)
@@ -154,7 +154,8 @@ def cond(x: Any, p: Any = None) -> Any:
     else:
         a = matrix(a, square=True)
         inverse = solved(eliminated(a), NUMPY.eye(a.shape[-1], dtype=a.dtype))
-        found = norm(a, p, axis=(-2, -1)) * norm(inverse, p, axis=(-2, -1))
+        size: Any = norm(a, p, axis=(-2, -1))
+        found = size * norm(inverse, p, axis=(-2, -1))
     nothing = np.isnan(found) & ~np.isnan(a).any(axis=(-2, -1))
     return np.where(nothing, found.dtype.type(np.inf), found)[()]
 
