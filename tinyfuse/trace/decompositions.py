@@ -17,7 +17,7 @@ from tinyfuse import errors
 from tinyfuse.dtypes import FLOAT32, FLOAT64
 from tinyfuse.trace.control_flow import traced_loop
 from tinyfuse.trace.dispatch import listed
-from tinyfuse.trace.operations import type_text
+from tinyfuse.trace.operations import transpose, type_text
 from tinyfuse.trace.picking import as_tracer, take_along_axis
 from tinyfuse.trace.placing import check_none
 from tinyfuse.trace.stand_ins import NUMPY
@@ -172,7 +172,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     left, right = as_tracer(a), as_tracer(b)
     if axes is not None:
         last = [at % left.ndim for at in axes]
-        left = np.transpose(left, [at for at in range(left.ndim) if at not in last] + last)
+        left = transpose(left, [*[at for at in range(left.ndim) if at not in last], *last])
     shape = left.shape[right.ndim :]
     count = int(np.prod(shape))
     if left.size != count**2:

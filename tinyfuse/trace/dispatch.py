@@ -16,6 +16,7 @@ from tinyfuse.trace.eagerly import tried
 from tinyfuse.trace.operation import operate
 from tinyfuse.trace.outputs import write_function_output
 from tinyfuse.trace.promotion import is_special
+from tinyfuse.trace.refusals import reason_of
 from tinyfuse.trace.tracer import Tracer
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -132,6 +133,9 @@ def function_name(function: Any) -> str:
 
 
 def unlisted(name: str) -> errors.UnlistedFunctionError:
+    reason = reason_of(name)
+    if reason is not None:
+        return errors.UnlistedFunctionError(f"{name} is not traced: {reason}")
     return errors.UnlistedFunctionError(
         f"{name} is not among the functions that tinyfuse traces, which "
         "tinyfuse.supported_functions() lists"

@@ -64,6 +64,15 @@ class Tracer(Cell):
     def nbytes(self) -> int:
         return self.size * self.itemsize
 
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """This array: there is no other device. Raises numpy's ValueError for another name."""
+        np.empty(0).to_device(device, stream=stream)
+        return self
+
     def __len__(self) -> int:
         if not self._value.shape:
             name = (
