@@ -13,6 +13,9 @@ import numpy as np
 MODULES = {"np": np, "np.linalg": np.linalg, "np.fft": np.fft}
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 
+# Of functions, but not of the methods that take the rest of their keywords.
+_ONLY_OF_FUNCTIONS = {"a", "a_min", "a_max", "correction"}
+
 
 def functions() -> dict[str, Callable[..., Any]]:
     """`np.linalg.norm` and its like, by the names under which numpy has them."""
@@ -50,10 +53,12 @@ def parameters(name: str) -> set[str]:
     """The names of what a function or a method (`x.sum`) of numpy's takes by name."""
     if name.startswith("x."):
         function, same = getattr(np.ndarray, name[2:]), f"np.{name[2:]}"
+        if not callable(function):
+            return set()
         first = next(iter(_named(function)))
         found = set(_named(function)) - {first}
-        if _takes_others(function):
-            found |= parameters(same) - {next(iter(_named(getattr(np, name[2:]))))}
+        if _takes_others(function) and hasattr(np, name[2:]):
+            found |= parameters(same) - _ONLY_OF_FUNCTIONS
         return found
     function = eval(name, {"np": np})
     return set(_named(function)) | set(_BEHIND.get(name, ()))

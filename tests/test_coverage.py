@@ -36,7 +36,9 @@ def world(x: np.ndarray, y: np.ndarray) -> tuple[Any, ...]:
 
 _RANDOM = np.random.default_rng(4)
 _PLAIN = [np.round(_RANDOM.standard_normal((3, 4)) * 2, 3) for _ in range(2)]
-_HOSTILE = np.array([[np.nan, -0.0, 1, 2], [np.inf, 0, -1, 0.5], [3, -np.inf, 7, -2.5]], np.float32)
+_HOSTILE = np.array(
+    [[np.nan, -0.0, 1, 2], [np.inf, 0.25, -1, 0.5], [3, -np.inf, 7, -2.5]], np.float32
+)
 WORLDS = {
     "plain": world(*_PLAIN),
     "hostile": world(_HOSTILE, np.ascontiguousarray(_HOSTILE[:, ::-1])[::-1, ::-1]),
@@ -49,7 +51,7 @@ NAMES = "x, y, v, n, b, m, s, q, w"
 # Sums in another order, or other steps, than numpy's.
 CLOSE = (
     *("np.convolve", "np.correlate", "np.cov", "np.corrcoef", "np.poly", "np.histogram"),
-    *("np.einsum", "np.linalg"),
+    *("np.einsum", "np.linalg", "np.extract"),
 )
 
 SECTIONS = {
@@ -75,6 +77,7 @@ def test_calls(section: str, line: str, where: str) -> None:
     if section in ("matrices", "creation", "questions") and where not in ("plain", "hostile"):
         return
     close = any(name in line for name in CLOSE)
+    close |= section in ("reductions", "methods") and "where=b" in line  # numpy skips elements
     compare(function_of(line), WORLDS[where], assert_close if close else assert_same)
 
 
@@ -141,6 +144,7 @@ def test_every_keyword_is_tested() -> None:
         row.name: sorted(parameters(row.name) - found.get(row.name, set()))
         for row in rows()
         if row.is_supported
+        and not row.name.startswith("np.ufunc.")
         and not row.is_ufunc
         and not row.same_as
         and not (row.name in found and parameters(row.name) <= found[row.name])
@@ -190,8 +194,11 @@ def test_methods_of_ufuncs() -> None:
     compare(
         lambda x: (
             np.add.reduce(x, axis=1, dtype=np.float64, keepdims=True, initial=1),
+            np.add.reduce(x, 1, out=np.zeros(3)),
             np.add.accumulate(x, axis=1, dtype=np.float64),
+            np.add.accumulate(x, 1, out=np.zeros((3, 4))),
             np.add.reduceat(x, [0, 2], axis=1, dtype=np.float64),
+            np.add.reduceat(x, [0, 2], out=np.zeros((2, 4))),
             np.add.outer(x, x[0]),
             np.add.at(x, [0, 0], 1),
             x,

@@ -18,7 +18,7 @@ _BYTE = np.dtype(np.uint8)
 
 
 @listed(np.packbits)
-def packbits(a: Any, axis: Any = None, bitorder: str = "big") -> Tracer:
+def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> Tracer:
     x, at = _along(a, axis)
     if x.dtype.kind not in "biu":
         raise errors.ArgumentTypeError("Expected an input array of integer or boolean data type")
@@ -33,7 +33,7 @@ def packbits(a: Any, axis: Any = None, bitorder: str = "big") -> Tracer:
 
 
 @listed(np.unpackbits)
-def unpackbits(a: Any, axis: Any = None, count: Any = None, bitorder: str = "big") -> Any:
+def unpackbits(a: Any, /, axis: Any = None, count: Any = None, bitorder: str = "big") -> Any:
     x, at = _along(a, axis)
     if x.dtype != _BYTE:
         raise errors.ArgumentTypeError("Expected an input array of unsigned byte data type")
