@@ -16,7 +16,7 @@ import numpy as np
 from tinyfuse import errors
 from tinyfuse.dtypes import FLOAT32, FLOAT64
 from tinyfuse.trace.control_flow import traced_loop
-from tinyfuse.trace.dispatch import listed
+from tinyfuse.trace.dispatch import listed_unless_known
 from tinyfuse.trace.operations import transpose, type_text
 from tinyfuse.trace.picking import as_tracer, take_along_axis
 from tinyfuse.trace.placing import check_none
@@ -96,13 +96,13 @@ def _sign(found: Eliminated, negative: Any) -> Any:
     return np.where(negative % 2 == 1, -1, 1).astype(found.factors.dtype)[()]
 
 
-@listed(np.linalg.det)
+@listed_unless_known(np.linalg.det)
 def det(a: Any) -> Any:
     found = eliminated(matrix(a, square=True))
     return _sign(found, found.swaps) * np.prod(found.pivots, axis=-1)
 
 
-@listed(np.linalg.slogdet)
+@listed_unless_known(np.linalg.slogdet)
 def slogdet(a: Any) -> Any:
     found = eliminated(matrix(a, square=True))
     nothing = (found.pivots == 0).any(axis=-1)
@@ -143,7 +143,7 @@ def solved(found: Eliminated, right: Any) -> Any:
     return _turns(n, backward, _turns(n, forward, x))
 
 
-@listed(np.linalg.solve)
+@listed_unless_known(np.linalg.solve)
 def solve(a: Any, b: Any) -> Any:
     left, right = matrix(a, square=True), as_tracer(b)
     dtype = np.result_type(left.dtype, matrix(np.atleast_2d(right)).dtype)
@@ -161,13 +161,13 @@ def solve(a: Any, b: Any) -> Any:
     return x[..., 0] if vector else x
 
 
-@listed(np.linalg.inv)
+@listed_unless_known(np.linalg.inv)
 def inv(a: Any) -> Any:
     x = matrix(a, square=True)
     return solve(x, NUMPY.eye(x.shape[-1], dtype=x.dtype))
 
 
-@listed(np.linalg.tensorsolve)
+@listed_unless_known(np.linalg.tensorsolve)
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     left, right = as_tracer(a), as_tracer(b)
     if axes is not None:
@@ -183,7 +183,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     return solve(left.reshape(count, count), right.reshape(count)).reshape(shape)
 
 
-@listed(np.linalg.tensorinv)
+@listed_unless_known(np.linalg.tensorinv)
 def tensorinv(a: Any, ind: int = 2) -> Any:
     x = as_tracer(a)
     if ind <= 0:
@@ -196,7 +196,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
 # -- positive definite matrices
 
 
-@listed(np.linalg.cholesky)
+@listed_unless_known(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     x = matrix(a, square=True)
     n = x.shape[-1]
@@ -251,7 +251,7 @@ def reflected(a: Any) -> Reflected:
     return Reflected(*_turns(min(m, n), turn, (a.copy(), identity)))
 
 
-@listed(np.linalg.qr)
+@listed_unless_known(np.linalg.qr)
 def qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r", "raw"):
         raise errors.InvalidArgumentError(f"Unrecognized mode '{mode}'")

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.trace.decompositions import eliminated, inv, matrix, refuse_where, solved
-from tinyfuse.trace.dispatch import listed
+from tinyfuse.trace.dispatch import listed, listed_unless_known
 from tinyfuse.trace.norms import norm
 from tinyfuse.trace.picking import as_tracer
 from tinyfuse.trace.singular_values import singular_values, svd
@@ -79,7 +79,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 # -- powers, inverses, ranks
 
 
-@listed(np.linalg.matrix_power)
+@listed_unless_known(np.linalg.matrix_power)
 def matrix_power(a: Any, n: Any) -> Any:
     """By squaring, in the order of numpy's own function."""
     x = as_tracer(a)
@@ -101,7 +101,7 @@ def matrix_power(a: Any, n: Any) -> Any:
     return found
 
 
-@listed(np.linalg.pinv)
+@listed_unless_known(np.linalg.pinv)
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
     """hermitian: without effect, as it decides only how numpy computes."""
     x = matrix(a)
@@ -119,7 +119,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._
     return np.matmul(np.swapaxes(vh, -1, -2), inverse[..., None] * np.swapaxes(u, -1, -2))
 
 
-@listed(np.linalg.matrix_rank)
+@listed_unless_known(np.linalg.matrix_rank)
 def matrix_rank(
     A: Any,  # noqa: N803
     tol: Any = None,
@@ -142,7 +142,7 @@ def matrix_rank(
     return np.count_nonzero(values > limit, axis=-1)
 
 
-@listed(np.linalg.cond)
+@listed_unless_known(np.linalg.cond)
 def cond(x: Any, p: Any = None) -> Any:
     a = matrix(x)
     if not a.size:
@@ -163,7 +163,7 @@ def cond(x: Any, p: Any = None) -> Any:
 # -- least squares
 
 
-@listed(np.linalg.lstsq)
+@listed_unless_known(np.linalg.lstsq)
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """(solution, residuals, rank, singular values), of matrices whose columns are independent.
 
@@ -194,7 +194,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     return (found[:, 0] if vector else found), residuals, rank, s
 
 
-@listed(np.polyfit)
+@listed_unless_known(np.polyfit)
 def polyfit(
     x: Any,
     y: Any,

@@ -15,7 +15,7 @@ import numpy as np
 from tinyfuse import errors
 from tinyfuse.trace.control_flow import traced_loop, traced_while
 from tinyfuse.trace.decompositions import matrix, reflected
-from tinyfuse.trace.dispatch import listed
+from tinyfuse.trace.dispatch import listed_unless_known
 from tinyfuse.trace.picking import take_along_axis
 from tinyfuse.trace.stand_ins import NUMPY
 
@@ -119,12 +119,12 @@ def _symmetric(a: Any, side: str) -> Any:
     return half + np.swapaxes(half, -1, -2) + x * NUMPY.eye(x.shape[-1], dtype=x.dtype)
 
 
-@listed(np.linalg.eigh)
+@listed_unless_known(np.linalg.eigh)
 def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     return _EIGH(*_diagonalized(_symmetric(a, UPLO)))
 
 
-@listed(np.linalg.eigvalsh)
+@listed_unless_known(np.linalg.eigvalsh)
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     return _diagonalized(_symmetric(a, UPLO))[0]
 
@@ -180,7 +180,7 @@ def _scale(a: Any) -> Any:
     return np.where(largest == 0, 1, largest).astype(a.dtype)
 
 
-@listed(np.linalg.svd)
+@listed_unless_known(np.linalg.svd)
 def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
@@ -209,6 +209,6 @@ def _tall_svd(a: Any, full: bool) -> tuple[Any, Any, Any]:
     return u, values, np.swapaxes(turns, -1, -2)
 
 
-@listed(np.linalg.svdvals)
+@listed_unless_known(np.linalg.svdvals)
 def svdvals(x: Any, /) -> Any:
     return singular_values(matrix(x))
