@@ -274,7 +274,8 @@ GENERATOR = np.random.default_rng(0)
 
 
 class Holder:
-    generator = GENERATOR
+    def __init__(self) -> None:
+        self.generator = GENERATOR
 
 
 HOLDER = Holder()

@@ -87,9 +87,17 @@ def _drawn(function: Function) -> Function:
     def call(*args: Any, **kwargs: Any) -> Any:
         if state.builder is not None:
             return operate(function, *args, **kwargs)
-        return program(*args, **kwargs)
+        numbers = {name: _as_array(name, value) for name, value in kwargs.items()}
+        return program(*map(_as_array, taken, args), **numbers)
 
     return call  # type: ignore[return-value]
+
+
+def _as_array(name: str, value: Any) -> Any:
+    """Of which there are many, and which a program is not to be compiled for."""
+    if name not in ("data", "minval", "maxval") or type(value) is not int:
+        return value
+    return np.asarray(value & 0xFFFFFFFF if name == "data" else value)
 
 
 # -- keys
@@ -121,7 +129,7 @@ def split(key: Any, num: Any = 2) -> Any:
 @_drawn
 def fold_in(key: Any, data: Any) -> Any:
     """A new key from a key and an integer, for which the lower 32 bits count."""
-    number = NUMPY.asarray(data).astype(_WORD)
+    number = NUMPY.asarray(data & 0xFFFFFFFF if type(data) is int else data).astype(_WORD)
     return NUMPY.stack(_threefry(key, number * _WORD(0), number))
 
 
