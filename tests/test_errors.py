@@ -22,8 +22,7 @@ X = np.arange(12, dtype=np.float32).reshape(3, 4)
 class Outside:
     """Whose methods are not traced, and see numpy itself."""
 
-    def copied(self, x: Any) -> Any:
-        return np.array(x)
+    copied = staticmethod(np.array)
 
     def halves(self, *shape: int) -> Any:
         return np.full(shape, 0.5)
