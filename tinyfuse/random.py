@@ -222,7 +222,8 @@ def _fraction(key: Any, shape: Any, dtype: Any) -> Any:
     digits, width = np.finfo(to).nmant, 8 * to.itemsize
     word = np.dtype(f"u{to.itemsize}")
     words = bits(key, _shape(shape), word) >> word.type(width - digits)
-    return words.astype(to) * to.type(2.0**-digits)
+    signed = words.astype(f"i{to.itemsize}")  # of these, processors convert vectors
+    return signed.astype(to) * to.type(2.0**-digits)
 
 
 def _positive(key: Any, shape: Any, dtype: Any) -> Any:
