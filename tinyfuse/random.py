@@ -21,21 +21,16 @@ numbers are JAX's.
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.api import jit
 from tinyfuse.control_flow import while_loop
 from tinyfuse.graph.special_functions import special_function
+from tinyfuse.keys import PRNGKey, bits, drawn, fold_in, key, shape_of, split
 from tinyfuse.quantiles import normal_quantile
-from tinyfuse.trace.builder import state
-from tinyfuse.trace.operation import operate
 from tinyfuse.trace.operations import elementwise, is_traced
 from tinyfuse.trace.stand_ins import NUMPY
 
@@ -73,124 +68,8 @@ __all__ = [
     "weibull_min",
 ]
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-_WORD = np.uint32
 
-
-def _drawn(function: Function) -> Function:
-    """Decorator: a part of the program that is traced, or a program of its own."""
-    statics = ("shape", "num", "dtype", "axis", "replace", "independent")
-    taken = function.__code__.co_varnames[: function.__code__.co_argcount]
-    program = jit(function, static_argnames=[name for name in statics if name in taken])
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if state.builder is not None:
-            return operate(function, *args, **kwargs)
-        numbers = {name: _as_array(name, value) for name, value in kwargs.items()}
-        return program(*map(_as_array, taken, args), **numbers)
-
-    return call  # type: ignore[return-value]
-
-
-def _as_array(name: str, value: Any) -> Any:
-    """Of which there are many, and which a program is not to be compiled for."""
-    if name not in ("data", "minval", "maxval") or type(value) is not int:
-        return value
-    return np.asarray(value & 0xFFFFFFFF if name == "data" else value)
-
-
-# -- keys
-
-
-def key(seed: Any) -> Any:
-    """The key of an integer: its lower 64 bits, uint32[2]."""
-    if isinstance(seed, int):
-        words = (seed >> 32) & 0xFFFFFFFF, seed & 0xFFFFFFFF
-        return NUMPY.array(words, _WORD)
-    whole = NUMPY.asarray(seed)
-    if whole.dtype.kind not in "iu" or whole.ndim:
-        raise errors.ArgumentTypeError(f"the seed of a key is an integer, not {seed!r}")
-    both = whole.astype(np.int64).astype(np.uint64)
-    high = 0 if whole.dtype.itemsize < 8 else both >> np.uint64(32)
-    return NUMPY.stack([NUMPY.asarray(high), both]).astype(_WORD)
-
-
-PRNGKey = key
-
-
-@_drawn
-def split(key: Any, num: Any = 2) -> Any:
-    """New keys from one, (num, 2); of a shape `num`, (*num, 2)."""
-    shape = _shape(num)
-    return NUMPY.stack(_words(key, shape), axis=-1)
-
-
-@_drawn
-def fold_in(key: Any, data: Any) -> Any:
-    """A new key from a key and an integer, for which the lower 32 bits count."""
-    number = NUMPY.asarray(data & 0xFFFFFFFF if type(data) is int else data).astype(_WORD)
-    return NUMPY.stack(_threefry(key, number * _WORD(0), number))
-
-
-# -- bits
-
-
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = 0x1BD11BDA
-
-
-def _threefry(key: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
-    """Two words for two words that count, uint32 of one shape."""
-    shape = x0.shape
-    first, second = _parts(key)
-    schedule = first, second, first ^ second ^ _WORD(_PARITY)
-    x0, x1 = NUMPY.atleast_1d(x0) + first, NUMPY.atleast_1d(x1) + second
-    for block in range(5):
-        for places in _ROTATIONS[block % 2]:
-            x0 = x0 + x1
-            x1 = ((x1 << _WORD(places)) | (x1 >> _WORD(32 - places))) ^ x0
-        x0 = x0 + schedule[(block + 1) % 3]
-        x1 = x1 + (schedule[(block + 2) % 3] + _WORD(block + 1))
-    return x0.reshape(shape), x1.reshape(shape)
-
-
-def _parts(key: Any) -> tuple[Any, Any]:
-    """The words of a key, each (1,)."""
-    words = NUMPY.asarray(key)
-    if words.shape != (2,) or words.dtype != _WORD:
-        raise errors.ArgumentTypeError(
-            f"a key is an array uint32[2], as tinyfuse.random.key(seed) gives, not {key!r}"
-        )
-    return words[:1], words[1:]
-
-
-def _shape(shape: Any) -> tuple[int, ...]:
-    if isinstance(shape, Sequence):
-        return tuple([operator.index(extent) for extent in shape])
-    return (operator.index(shape),)
-
-
-def _words(key: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Two words for each position."""
-    count = math.prod(shape)
-    places = NUMPY.arange(count).astype(np.uint64).reshape(shape)
-    return _threefry(key, (places >> np.uint64(32)).astype(_WORD), places.astype(_WORD))
-
-
-@_drawn
-def bits(key: Any, shape: Any = (), dtype: Any = np.uint32) -> Any:
-    """Uniformly distributed unsigned integers of 8 to 64 bits."""
-    to = np.dtype(dtype)
-    if to.kind != "u":
-        raise errors.ArgumentTypeError(f"dtype of bits has to be unsigned, not {to}")
-    high, low = _words(key, _shape(shape))
-    if to.itemsize == 8:
-        return (high.astype(to) << to.type(32)) | low.astype(to)
-    return (high ^ low).astype(to)
-
-
-@_drawn
+@drawn
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = int) -> Any:
     """Integers from minval on and below maxval, which are scalars or broadcast to the shape."""
     to = np.dtype(dtype)
@@ -221,7 +100,7 @@ def _fraction(key: Any, shape: Any, dtype: Any) -> Any:
     to = _float_type(dtype)
     digits, width = np.finfo(to).nmant, 8 * to.itemsize
     word = np.dtype(f"u{to.itemsize}")
-    words = bits(key, _shape(shape), word) >> word.type(width - digits)
+    words = bits(key, shape_of(shape), word) >> word.type(width - digits)
     signed = words.astype(f"i{to.itemsize}")  # of these, processors convert vectors
     return signed.astype(to) * to.type(2.0**-digits)
 
@@ -231,7 +110,7 @@ def _positive(key: Any, shape: Any, dtype: Any) -> Any:
     return _fraction(key, shape, dtype) + np.finfo(np.dtype(dtype)).eps.astype(dtype) / 2
 
 
-@_drawn
+@drawn
 def uniform(
     key: Any, shape: Any = (), dtype: Any = float, minval: Any = 0.0, maxval: Any = 1.0
 ) -> Any:
@@ -241,21 +120,21 @@ def uniform(
     return np.maximum(low, _fraction(key, shape, to) * (high - low) + low)
 
 
-@_drawn
+@drawn
 def normal(key: Any, shape: Any = (), dtype: Any = float) -> Any:
     """Of mean 0 and deviation 1: the quantile of a fraction."""
     to = _float_type(dtype)
     return normal_quantile(_positive(key, shape, to) - to.type(0.5))
 
 
-@_drawn
+@drawn
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = float
 ) -> Any:
     """Of mean 0 and deviation 1, given that they are within bounds."""
     to = _float_type(dtype)
     low, high = [NUMPY.asarray(each).astype(to) for each in (lower, upper)]
-    shape = np.broadcast_shapes(low.shape, high.shape) if shape is None else _shape(shape)
+    shape = np.broadcast_shapes(low.shape, high.shape) if shape is None else shape_of(shape)
     first, last = _normal_mass(low), _normal_mass(high)
     middle = first + _positive(key, shape, to) * (last - first)
     return np.clip(normal_quantile(middle), low, high)
@@ -268,42 +147,42 @@ def _normal_mass(x: Any) -> Any:
     return x.dtype.type(0.5) * erf
 
 
-@_drawn
+@drawn
 def exponential(key: Any, shape: Any = (), dtype: Any = float) -> Any:
     """Of rate 1."""
     return -np.log1p(-_fraction(key, shape, dtype))
 
 
-@_drawn
+@drawn
 def gumbel(key: Any, shape: Any = (), dtype: Any = float) -> Any:
     return -np.log(-np.log(_positive(key, shape, dtype)))
 
 
-@_drawn
+@drawn
 def logistic(key: Any, shape: Any = (), dtype: Any = float) -> Any:
     fraction = _positive(key, shape, dtype)
     return np.log(fraction / (1 - fraction))
 
 
-@_drawn
+@drawn
 def laplace(key: Any, shape: Any = (), dtype: Any = float) -> Any:
     centred = _positive(key, shape, dtype) * 2 - 1
     return np.sign(centred) * -np.log1p(-np.abs(centred))
 
 
-@_drawn
+@drawn
 def cauchy(key: Any, shape: Any = (), dtype: Any = float) -> Any:
     to = _float_type(dtype)
     return np.tan((_positive(key, shape, to) - to.type(0.5)) * to.type(np.pi))
 
 
-@_drawn
+@drawn
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = float) -> Any:
     scale = NUMPY.asarray(scale).astype(_float_type(dtype))
     return np.sqrt(2 * exponential(key, _own_shape(scale, shape), dtype)) * scale
 
 
-@_drawn
+@drawn
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = float
 ) -> Any:
@@ -312,19 +191,19 @@ def weibull_min(
     return np.power(exponential(key, shape, to), 1 / power) * scale
 
 
-@_drawn
+@drawn
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = float) -> Any:
     power = NUMPY.asarray(b).astype(_float_type(dtype))
     return np.exp(exponential(key, _own_shape(power, shape), dtype) / power)
 
 
-@_drawn
+@drawn
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = float) -> Any:
     sigma = NUMPY.asarray(sigma).astype(_float_type(dtype))
     return np.exp(normal(key, _own_shape(sigma, shape), dtype) * sigma)
 
 
-@_drawn
+@drawn
 def triangular(
     key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = float
 ) -> Any:
@@ -345,7 +224,7 @@ def _own_shape(parameter: Any, shape: Any) -> Any:
 # -- of some of their own parameters
 
 
-@_drawn
+@drawn
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = float) -> Any:
     """Of scale 1. a: positive, of a shape that broadcasts.
 
@@ -353,7 +232,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = float) -> Any:
     """
     to = _float_type(dtype)
     a = NUMPY.asarray(a).astype(to)
-    shape = _shape(_own_shape(a, shape))
+    shape = shape_of(_own_shape(a, shape))
     a = np.broadcast_to(a, shape)
     boosted, accepted = split(key)
     d = np.where(a < 1, a + 1, a) - to.type(1 / 3)
@@ -373,7 +252,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = float) -> Any:
     return np.where(a < 1, found * np.power(_positive(boosted, shape, to), 1 / a), found)
 
 
-@_drawn
+@drawn
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = float) -> Any:
     to = _float_type(dtype)
     a, b = [NUMPY.asarray(each).astype(to) for each in (a, b)]
@@ -383,21 +262,21 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = float) -> Any
     return first / (first + second)
 
 
-@_drawn
+@drawn
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = float) -> Any:
     """alpha: (..., n). shape: that of the results, without their last axis."""
     alpha = NUMPY.asarray(alpha).astype(_float_type(dtype))
-    batch = alpha.shape[:-1] if shape is None else _shape(shape)
+    batch = alpha.shape[:-1] if shape is None else shape_of(shape)
     drawn = gamma(key, alpha, (*batch, alpha.shape[-1]), dtype)
     return drawn / drawn.sum(axis=-1, keepdims=True)
 
 
-@_drawn
+@drawn
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = float) -> Any:
     return 2 * gamma(key, NUMPY.asarray(df).astype(_float_type(dtype)) / 2, shape, dtype)
 
 
-@_drawn
+@drawn
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = float) -> Any:
     """Student's distribution."""
     degrees = NUMPY.asarray(df).astype(_float_type(dtype))
@@ -407,7 +286,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = float) -> Any:
     return normal(keys[1], shape, dtype) * np.sqrt(degrees / 2 / spread)
 
 
-@_drawn
+@drawn
 def multivariate_normal(
     key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = float
 ) -> Any:
@@ -415,7 +294,7 @@ def multivariate_normal(
     to = _float_type(dtype)
     mean, cov = [NUMPY.asarray(each).astype(to) for each in (mean, cov)]
     batch = np.broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
-    batch = batch if shape is None else _shape(shape)
+    batch = batch if shape is None else shape_of(shape)
     drawn = normal(key, (*batch, mean.shape[-1]), to)
     factor = np.linalg.cholesky(cov)
     return mean + np.matmul(factor, drawn[..., None])[..., 0]
@@ -424,20 +303,20 @@ def multivariate_normal(
 # -- choices
 
 
-@_drawn
+@drawn
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
     """True with probability p."""
     chance = NUMPY.asarray(p).astype(float)
     return _fraction(key, _own_shape(chance, shape), float) < chance
 
 
-@_drawn
+@drawn
 def rademacher(key: Any, shape: Any = (), dtype: Any = int) -> Any:
     """-1 or 1."""
-    return (2 * bernoulli(key, 0.5, _shape(shape)).astype(np.int8) - 1).astype(np.dtype(dtype))
+    return (2 * bernoulli(key, 0.5, shape_of(shape)).astype(np.int8) - 1).astype(np.dtype(dtype))
 
 
-@_drawn
+@drawn
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = int) -> Any:
     """How many trials of probability p it takes."""
     chance = NUMPY.asarray(p).astype(float)
@@ -445,7 +324,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = int) -> Any:
     return np.floor(steps).astype(np.dtype(dtype)) + np.dtype(dtype).type(1)
 
 
-@_drawn
+@drawn
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
     """The positions of an axis, or an array along one, in a random order.
 
@@ -464,13 +343,13 @@ def _order(key: Any, count: int) -> Any:
     return np.argsort(bits(key, (count,), np.uint64), stable=True)
 
 
-@_drawn
+@drawn
 def choice(
     key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0
 ) -> Any:
     """Elements along an axis, or of the first `a` integers. p: their probabilities, (n,)."""
     whole = NUMPY.arange(a) if isinstance(a, int) else NUMPY.asarray(a)
-    shape, extent = _shape(shape), whole.shape[axis]
+    shape, extent = shape_of(shape), whole.shape[axis]
     count = math.prod(shape)
     if not replace and count > extent:
         raise errors.InvalidArgumentError(
@@ -487,7 +366,7 @@ def choice(
     return np.take(whole, places.reshape(shape), axis)
 
 
-@_drawn
+@drawn
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any:
     """Positions along an axis, by the logarithms of their weights.
 
@@ -495,5 +374,5 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any
     """
     logits = NUMPY.asarray(logits).astype(float)
     last = np.moveaxis(logits, axis, -1)
-    batch = last.shape[:-1] if shape is None else _shape(shape)
+    batch = last.shape[:-1] if shape is None else shape_of(shape)
     return np.argmax(gumbel(key, (*batch, last.shape[-1])) + last, axis=-1)
