@@ -220,7 +220,6 @@ def numpy_itself(x: Any, i: Any) -> Any:
     window[2] = x[1, 1]
     order.sort()
     spread = np.arange(4)[::-1] * 1
-    np.random.default_rng(0)
     np.put(spread, [0], 9)
     return (
         (inverse, window, order, spread, np.sort(np.array([3, 1, 2])), np.cumsum(np.arange(4))),

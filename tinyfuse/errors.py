@@ -101,7 +101,7 @@ class UnlistedFunctionError(TinyfuseError, TypeError):
 
         @tinyfuse.jit
         def f(x):
-            return np.linalg.inv(x)          # UnlistedFunctionError
+            return np.fft.fft(x)             # UnlistedFunctionError
 
     Compose it from listed functions, or split the function: jit what comes before and after, and
     call numpy in between on real arrays.
@@ -244,6 +244,19 @@ class ZeroWeightsError(TinyfuseError, ZeroDivisionError):
     """
 
 
+class MatrixError(TinyfuseError, np.linalg.LinAlgError):
+    """A matrix that a function of np.linalg cannot take, in numpy's own words.
+
+    ::
+
+        np.linalg.inv(x)             # float64[3, 4]: Last 2 dimensions of the array must be square
+        np.linalg.cholesky(x)        # Matrix is not positive definite
+
+    The second is found out by the call. Add to the diagonal what keeps it away from zero, or take
+    np.linalg.lstsq or np.linalg.pinv in place of np.linalg.solve and np.linalg.inv.
+    """
+
+
 class StageNameError(TinyfuseError, ValueError):
     """A name for a value that C cannot have.
 
@@ -260,11 +273,10 @@ class InPlaceWriteError(TinyfuseError, TypeError):
     """A write in place that tinyfuse does not trace.
 
     Assignments, `x += y`, `out=`, np.copyto, `fill` and `sort` are traced. What changes an array's
-    shape or flags, and what numpy leaves half open, is not::
+    shape or flags is not::
 
         x.shape = (3, 4)             # write x = x.reshape(3, 4)
         x.resize(20)                 # write x = np.concatenate([x, np.zeros(8)])
-        x.partition(3)               # write x.sort()
 
     Neither can a traced value be written into an array that tracing does not know, one that comes
     from a function outside numpy::
@@ -317,6 +329,7 @@ class SideEffectError(TinyfuseError, RuntimeError):
 
     Return the new value: `return {**state, "x": state["x"] + 1}`. `global` and `nonlocal` variables
     that the function assigns are refused alike, and so is what is another whenever it is traced.
+    The generators of np.random are such objects too: take `tinyfuse.random`, with explicit keys.
     """
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from tinyfuse.graph.ir import Literal
 from tinyfuse.trace.arrays import assigned_value
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.creation import supported_dtype
-from tinyfuse.trace.dispatch import listed, refused
+from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import NUMBERS, apply
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.masking import select_atom
@@ -183,23 +182,3 @@ def _true_positions(x: Tracer) -> Tracer:
             "np.ix_ of a traced mask has a shape that depends on data: use np.where(mask, a, b)"
         )
     return traced(np.flatnonzero(known))
-
-
-# -- what is refused
-
-
-def _refused(functions: Sequence[Any], remedy: str) -> None:
-    for function in functions:
-        words = f"np.{function.__name__} is not traced: {remedy}"
-        refused(function, errors.UnlistedFunctionError, words)
-
-
-_refused(
-    (np.partition, np.argpartition),
-    "numpy leaves open how the parts are ordered: write np.sort or np.argsort, which part at every "
-    "place",
-)
-_refused(
-    (np.bincount,),
-    "its length depends on data: write counts = np.zeros(n, int); np.add.at(counts, x, 1)",
-)

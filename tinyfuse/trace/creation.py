@@ -101,6 +101,23 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     return np.can_cast(source, target, casting)  # type: ignore[arg-type]
 
 
+@listed(np.common_type)
+def common_type(*arrays: Any) -> Any:
+    return np.common_type(*[np.empty(0, traced(array).dtype) for array in arrays])
+
+
+@listed(np.min_scalar_type)
+def min_scalar_type(a: Any, /) -> np.dtype:
+    """Of an array its dtype; of a number, what its value needs."""
+    x = traced(a)
+    if x.ndim:
+        return x.dtype
+    raise errors.NumberConversionError(
+        "np.min_scalar_type of a number needs its value, which is known only when the compiled "
+        "function runs; use x.dtype"
+    )
+
+
 @listed(np.iscomplexobj)
 def iscomplexobj(x: Any) -> bool:
     return False

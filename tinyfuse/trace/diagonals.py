@@ -78,7 +78,7 @@ def _with_diagonal(x: Tracer, offset: int) -> Tracer:
 def trace(
     a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None
 ) -> Tracer:
-    return sum_(diagonal(a, offset, axis1, axis2), -1, dtype)
+    return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
 @listed(np.tril)

@@ -12,10 +12,11 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.trace.builder import active
-from tinyfuse.trace.eagerly import tried
+from tinyfuse.trace.eagerly import UnknownError, as_numpy, as_traced_values, tried
 from tinyfuse.trace.operation import operate
 from tinyfuse.trace.outputs import write_function_output
 from tinyfuse.trace.promotion import is_special
+from tinyfuse.trace.refusals import reason_of
 from tinyfuse.trace.tracer import Tracer
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -33,6 +34,24 @@ def listed(
             FUNCTIONS[function] = with_output(implementation, function)
         if method is not None:
             as_method(method)(implementation)
+        return implementation
+
+    return register
+
+
+def listed_unless_known(function: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Decorator: as `listed`, but where all operands are known while tracing numpy computes."""
+
+    def register(implementation: Function) -> Function:
+        @functools.wraps(implementation)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            try:
+                real_args, real_kwargs = as_numpy((args, kwargs))
+            except UnknownError:
+                return implementation(*args, **kwargs)
+            return as_traced_values(function(*real_args, **real_kwargs))
+
+        listed(function)(run)
         return implementation
 
     return register
@@ -132,6 +151,9 @@ def function_name(function: Any) -> str:
 
 
 def unlisted(name: str) -> errors.UnlistedFunctionError:
+    reason = reason_of(name)
+    if reason is not None:
+        return errors.UnlistedFunctionError(f"{name} is not traced: {reason}")
     return errors.UnlistedFunctionError(
         f"{name} is not among the functions that tinyfuse traces, which "
         "tinyfuse.supported_functions() lists"

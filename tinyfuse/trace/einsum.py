@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.trace.creation import supported_dtype
+from tinyfuse.trace.diagonals import diagonal
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.linear_algebra import contract, scalar_if_0d
 from tinyfuse.trace.operations import broadcast, cast, reduce, traced, transpose, type_text
@@ -17,22 +18,39 @@ from tinyfuse.trace.tracer import Tracer
 
 @listed(np.einsum)
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Tracer:
-    """One or two operands, without repeated labels in one of them."""
-    if any(value not in (None, "K", "safe") for value in options.values()):
-        raise errors.UnsupportedArgumentError(
-            f"np.einsum(..., {next(iter(options))}=) is not supported"
-        )
+    """Of more than two operands, the products of two, from the left."""
+    dtype, casting = options.pop("dtype", None), options.pop("casting", "safe")
+    for name, value in options.items():
+        if (name, value) not in [("order", each) for each in (None, "K", "C")]:
+            raise errors.UnsupportedArgumentError(f"np.einsum(..., {name}=) is not supported")
     subscripts, arrays = _subscripts(operands)
-    if len(arrays) > 2:
-        raise errors.UnsupportedArgumentError(
-            f"np.einsum of {len(arrays)} operands is not supported: write it as products of two"
-        )
     terms, result = _parse(subscripts, arrays)
-    to = supported_dtype(np.result_type(*[x.dtype for x in arrays]))
-    arrays = _stretched([cast(x, to) for x in arrays], terms, subscripts)
+    to = supported_dtype(np.result_type(*[x.dtype for x in arrays]) if dtype is None else dtype)
+    arrays = _stretched([_converted(x, to, casting) for x in arrays], terms, subscripts)
+    while len(arrays) > 2:
+        rest = "".join([*terms[2:], result])
+        kept = "".join([label for label in dict.fromkeys(terms[0] + terms[1]) if label in rest])
+        arrays = [_product(arrays[:2], terms[:2], kept), *arrays[2:]]
+        terms = [kept, *terms[2:]]
+    return _product(arrays, terms, result)
+
+
+def _converted(x: Tracer, dtype: np.dtype, casting: Any) -> Tracer:
+    if not np.can_cast(x.dtype, dtype, casting):
+        raise errors.DtypeError(
+            f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule "
+            f"'{casting}'"
+        )
+    return cast(x, dtype)
+
+
+def _product(arrays: Sequence[Tracer], terms: Sequence[str], result: str) -> Tracer:
+    """Of one or two operands. terms, result: a label for each axis."""
+    pairs = [_diagonal(x, term) for x, term in zip(arrays, terms, strict=True)]
+    terms = [term for _, term in pairs]
     reduced = [
-        _sum_lonely(x, term, result, terms[:at] + terms[at + 1 :])
-        for at, (x, term) in enumerate(zip(arrays, terms, strict=True))
+        _sum_lonely(x, term, result, [*terms[:at], *terms[at + 1 :]])
+        for at, (x, term) in enumerate(pairs)
     ]
     if len(reduced) == 1:
         x, term = reduced[0]
@@ -41,6 +59,18 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
     numbers = {label: at for at, label in enumerate(dict.fromkeys(lhs + rhs))}
     left, right, kept = [tuple([numbers[each] for each in part]) for part in (lhs, rhs, result)]
     return contract(a, b, left, right, kept, "einsum")
+
+
+def _diagonal(x: Tracer, term: str) -> tuple[Tracer, str]:
+    """The elements where axes of one label have one index, with each label once."""
+    for label in dict.fromkeys(term):
+        while term.count(label) > 1:
+            first = term.index(label)
+            second = term.index(label, first + 1)
+            x = diagonal(x, 0, first, second)
+            others = [each for at, each in enumerate(term) if at not in (first, second)]
+            term = "".join([*others, label])
+    return x, term
 
 
 def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Tracer]]:
@@ -94,11 +124,6 @@ def _require_labels(
                 else f"einstein sum subscripts string contains too many subscripts for operand {at}"
             )
             raise errors.InvalidArgumentError(f"{words} ({subscripts!r}, {type_text(x)})")
-        if len(set(term)) < len(term):
-            raise errors.UnsupportedArgumentError(
-                f"np.einsum({subscripts!r}): the same label twice in one operand, a diagonal, is "
-                "not supported"
-            )
     for label in result:
         if result.count(label) > 1:
             raise errors.InvalidArgumentError(
@@ -141,3 +166,13 @@ def _sum_lonely(x: Tracer, term: str, result: str, others: list[str]) -> tuple[T
         return x, term
     kept = "".join([label for at, label in enumerate(term) if at not in lonely])
     return reduce("sum", x, lonely, x.dtype), kept
+
+
+@listed(np.einsum_path)
+def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
+    """numpy's own answer: it goes by shapes alone."""
+    stand_ins = [
+        np.broadcast_to(np.float64(0), each.shape) if type(each) is Tracer else each
+        for each in operands
+    ]
+    return np.einsum_path(*stand_ins, optimize=optimize, einsum_call=einsum_call)  # type: ignore

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.joining import diff
 from tinyfuse.trace.masking import select_atom
-from tinyfuse.trace.operations import cast, copy, filled, reshape, slice_axis
+from tinyfuse.trace.operations import broadcast, cast, copy, filled, reshape, slice_axis
 from tinyfuse.trace.picking import as_tracer, take
 from tinyfuse.trace.placing import check_none
+from tinyfuse.trace.ranges import linspace
 from tinyfuse.trace.searching import searchsorted
+from tinyfuse.trace.selection import where
+from tinyfuse.trace.stand_ins import NUMPY
 from tinyfuse.trace.tracer import Tracer
 
 
@@ -30,45 +34,72 @@ def histogram(
     weights: Any = None,
 ) -> tuple[Tracer, Tracer]:
     """(counts, edges), by the steps of numpy's own function."""
-    if weights is not None:
-        raise errors.UnsupportedArgumentError(
-            "np.histogram(..., weights=) is not supported: write np.add.at(counts, np.digitize(x, "
-            "edges) - 1, weights)"
-        )
     x = as_tracer(a)
     x = reshape(cast(x, np.dtype(np.uint8)) if x.dtype == BOOL else x, (x.size,))
+    w = None if weights is None else as_tracer(weights)
+    if w is not None and w.size != x.size:
+        raise errors.InvalidArgumentError("weights should have the same shape as a.")
     if isinstance(bins, str) or (type(bins) is not Tracer and np.ndim(bins) == 0):
-        counts, edges = _uniform(x, bins, range)
+        index, inside, edges = _uniform(x, bins, range)
     else:
-        counts, edges = _between(x, as_tracer(bins))
+        index, inside, edges = _between(x, as_tracer(bins))
+    counts = _counted(index, inside, edges.size - 1, w)
     if density:
         widths = cast(diff(edges), FLOAT64)
         counts = apply(np.divide, (apply(np.divide, (counts, widths)), counts.sum()))
     return counts, edges
 
 
-def _uniform(x: Tracer, bins: Any, limits: Any) -> tuple[Tracer, Tracer]:
-    if isinstance(bins, str) or (limits is None and x.size):
-        raise errors.DataDependentShapeError(
-            "np.histogram without range=(lowest, highest) has bins that depend on data: pass it"
-            if not isinstance(bins, str)
-            else f"np.histogram(x, {bins!r}) has as many bins as data decide: pass a number"
-        )
-    edges = np.histogram(np.zeros(0, x.dtype), bins, limits)[1]  # raises what numpy raises
-    count = len(edges) - 1
-    first, last = (0, 1) if limits is None else limits
-    if first == last:
-        first, last = first - 0.5, last + 0.5
+def _uniform(x: Tracer, bins: Any, limits: Any) -> tuple[Tracer, Tracer, Tracer]:
+    """The bin of each value, whether it is in one, and the edges."""
+    first, last, edges = _known_bins(x, bins, limits) or _found_bins(x, operator.index(bins))
+    count = edges.size - 1
     inside = _all(apply(np.greater_equal, (x, first)), apply(np.less_equal, (x, last)))
     values = cast(x, edges.dtype)
     distance = apply(np.subtract, (values, first))
     position = apply(np.multiply, (apply(np.divide, (distance, _extent(first, last))), count))
-    known = Tracer(active(), active().constant(edges))
-    return _counted(_corrected(values, position, inside, known), inside, count), copy(known)
+    return _corrected(values, position, inside, edges), inside, edges
 
 
-def _extent(first: Any, last: Any) -> np.generic:
+def _known_bins(x: Tracer, bins: Any, limits: Any) -> tuple[Any, Any, Tracer] | None:
+    """First, last and all edges, where no data decide them."""
+    if isinstance(bins, str):
+        raise errors.DataDependentShapeError(
+            f"np.histogram(x, {bins!r}) has as many bins as data decide: pass a number"
+        )
+    if limits is None and x.size and bins > 0:
+        return None
+    edges = np.histogram(np.zeros(0, x.dtype), bins, limits)[1]  # raises what numpy raises
+    first, last = (0, 1) if limits is None else limits
+    if first == last:
+        first, last = first - 0.5, last + 0.5
+    return first, last, copy(Tracer(active(), active().constant(edges)))
+
+
+def _found_bins(x: Tracer, count: int) -> tuple[Any, Any, Tracer]:
+    """From the smallest element to the largest. Integers are exact up to 2^53."""
+    first, last = outer_edges(x)
+    edges = linspace(first, last, count + 1)
+    return first, last, cast(edges, np.result_type(x.dtype, edges.dtype))
+
+
+def outer_edges(x: Tracer) -> tuple[Any, Any]:
+    """The smallest and the largest element, half below and half above where these are one."""
+    values: Any = x if x.dtype.kind == "f" else cast(x, FLOAT64)
+    first, last = values.min(), values.max()
+    check_none(
+        np.logical_not(np.isfinite(last - first))._atom,
+        errors.InvalidArgumentError,
+        "autodetected range of [nan, nan] is not finite",
+    )
+    alike = first == last
+    return where(alike, first - 0.5, first), where(alike, last + 0.5, last)
+
+
+def _extent(first: Any, last: Any) -> Any:
     """What numpy divides by: it subtracts signed integers as unsigned ones."""
+    if type(first) is Tracer:
+        return apply(np.subtract, (last, first))
     dtype = np.result_type(first, last)
     if dtype.kind != "i":
         return np.subtract(last, first, dtype=dtype)[()]
@@ -91,7 +122,7 @@ def _corrected(values: Tracer, position: Tracer, inside: Tracer, edges: Tracer) 
     return corrected
 
 
-def _between(x: Tracer, edges: Tracer) -> tuple[Tracer, Tracer]:
+def _between(x: Tracer, edges: Tracer) -> tuple[Tracer, Tracer, Tracer]:
     if edges.ndim != 1:
         raise errors.InvalidArgumentError("`bins` must be 1d, when an array")
     count = edges.size - 1
@@ -108,7 +139,7 @@ def _between(x: Tracer, edges: Tracer) -> tuple[Tracer, Tracer]:
     first, last = edges[0], edges[-1]  # type: ignore[index]
     inside = _all(apply(np.greater_equal, (x, first)), apply(np.less_equal, (x, last)))
     place = apply(np.subtract, (searchsorted(edges, x, "right"), 1))
-    return _counted(apply(np.minimum, (place, count - 1)), inside, count), edges
+    return apply(np.minimum, (place, count - 1)), inside, edges
 
 
 def _all(*conditions: Tracer) -> Tracer:
@@ -118,10 +149,35 @@ def _all(*conditions: Tracer) -> Tracer:
     return first
 
 
-def _counted(index: Tracer, inside: Tracer, count: int) -> Tracer:
+def _counted(index: Tracer, inside: Tracer, count: int, weights: Tracer | None) -> Tracer:
     """How many values are in each bin; those outside of all count nothing, in the first."""
-    builder = active()
-    zero = filled((), INT64.type(0))
-    place = select_atom(inside._atom, index._atom, zero._atom, index.shape)
-    atoms = (filled((count,), INT64.type(0))._atom, cast(inside, INT64)._atom, place)
-    return Tracer(builder, builder.emit(p.scatter, *atoms, op="add", dtype=INT64))
+    place = where(inside, index, 0)
+    if weights is None:
+        return added_up(place, cast(inside, INT64), count)
+    own = where(inside, reshape(weights, (weights.size,)), weights.dtype.type(0))
+    blocks = -(-place.size // _BLOCK)
+    if blocks > 1:
+        place = place + NUMPY.arange(place.size) // _BLOCK * count
+    sums: Any = added_up(place, cast(own, FLOAT64), blocks * count).astype(weights.dtype)
+    return sums.reshape(blocks, count).sum(axis=0, dtype=weights.dtype)
+
+
+_BLOCK = 65536  # numpy adds up the weights of so many values at a time
+
+
+def added_up(places: Tracer, values: Tracer, count: int) -> Tracer:
+    """The sum of the values at each of `count` places, one after the other. All axes count."""
+    builder, dtype = active(), values.dtype
+    zeros = filled((count,), dtype.type(0))._atom
+    atoms = [broadcast(each, (each.size,))._atom for each in (values, places)]
+    return Tracer(builder, builder.emit(p.scatter, zeros, *atoms, op="add", dtype=dtype))
+
+
+@listed(np.histogram_bin_edges)
+def histogram_bin_edges(
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,  # noqa: A002
+    weights: Any = None,
+) -> Tracer:
+    return histogram(a, bins, range)[1]

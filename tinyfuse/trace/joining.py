@@ -112,7 +112,7 @@ def stack(
     return concatenate_([insert_axes(x, (at,)) for x in parts], at, dtype=dtype, casting=casting)
 
 
-@listed(np.vstack)
+@listed(np.vstack, *[np.row_stack] if "row_stack" in dir(np) else [])
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tracer:
     return concatenate_([atleast_2d(a) for a in _pieces(tup)], 0, dtype=dtype, casting=casting)
 

@@ -176,13 +176,11 @@ def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
     """The values at x of the line through the points (xp, fp), of which xp ascends."""
-    if period is not None:
-        raise errors.UnsupportedArgumentError(
-            "np.interp(..., period=) is not supported: take the remainders of x, and sort the "
-            "points outside of the traced function"
-        )
     at, places, values = [cast(as_tracer(each), FLOAT64) for each in (x, xp, fp)]
     _require_points(places, values)
+    if period is not None:
+        at, places, values = _around(at, places, values, period)
+        left = right = None
     found = _on_the_line(at, places, values)
     low = values[0] if left is None else left  # type: ignore[index]
     high = values[-1] if right is None else right  # type: ignore[index]
@@ -191,6 +189,18 @@ def interp(
     result: Any = found if places.size == 1 else np.where(np.isnan(at), at, found)
     result._scalar = not result.shape
     return lying(result, "C", at)
+
+
+def _around(at: Any, places: Any, values: Any, period: Any) -> list[Tracer]:
+    """The points within one period, in order, and one more before and behind them."""
+    if type(period) in (int, float) and not period:
+        raise errors.InvalidArgumentError("period must be a non-zero value")
+    period = abs(period)
+    at, places = np.mod(at, period), np.mod(places, period)
+    order = np.argsort(places)
+    places, values = take(places, order), take(values, order)
+    places = np.concatenate([places[-1:] - period, places, places[:1] + period])
+    return [at, places, np.concatenate([values[-1:], values, values[:1]])]
 
 
 def _require_points(places: Tracer, values: Tracer) -> None:

@@ -20,7 +20,8 @@ from tinyfuse.trace.stand_ins import replace, stand_in_for
 # What takes several arrays as a list, and asks each.
 _OF_SEVERAL = (
     *(np.block, np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack),
-    *(np.linalg.multi_dot, np.select, np.ravel_multi_index),
+    *(np.linalg.multi_dot, np.select, np.ravel_multi_index, np.histogramdd),
+    *([np.row_stack] if "row_stack" in dir(np) else []),
 )
 
 

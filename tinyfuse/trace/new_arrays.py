@@ -28,6 +28,7 @@ from tinyfuse.trace.operations import (
     traced,
     transpose,
 )
+from tinyfuse.trace.placing import check_none
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.stand_ins import stands_in_for
 from tinyfuse.trace.tracer import Tracer
@@ -194,6 +195,19 @@ def asarray(
         return array(a, dtype, order=order or "K")
     made = array(a, dtype, copy=copy)
     return made if made is NotImplemented else in_order(made, order)
+
+
+@stands_in_for(np.asarray_chkfinite)
+def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    made = asarray(a, dtype, order)
+    if made is NotImplemented or made.dtype.kind != "f":
+        return made
+    check_none(
+        (~np.isfinite(made))._atom,
+        errors.InvalidArgumentError,
+        "array must not contain infs or NaNs",
+    )
+    return made
 
 
 @stands_in_for(np.ascontiguousarray)

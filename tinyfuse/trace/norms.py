@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, but for those that need singular values."""
+"""Norms of vectors and matrices."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.linear_algebra import dot
 from tinyfuse.trace.operations import cast, reshape, traced, transpose
 from tinyfuse.trace.reductions import accumulate, extreme
+from tinyfuse.trace.singular_values import singular_values
 from tinyfuse.trace.tracer import Tracer
 
 Axes = tuple[int, ...]
@@ -92,20 +93,29 @@ def _matrix_norm(x: Tracer, order: Any, axes: Axes, keepdims: Any) -> Tracer:
     row, column = (normalize_axis_index(axis, x.ndim) for axis in axes)
     if row == column:
         raise errors.InvalidArgumentError("Duplicate axes given.")
-    if order in ("nuc", 2, -2):
-        raise errors.UnsupportedArgumentError(
-            f"np.linalg.norm(x, {order!r}) of a matrix needs singular values, which are not "
-            "traced: compute it outside of the traced function, or take 'fro', 1 or np.inf"
-        )
     if order is None or order in ("fro", "f"):
         found = _root_of_squares(x, axes, False)
     elif order in (1, -1, math.inf, -math.inf):
         found = _norm_of_sums(x, order, row, column)
+    elif order in ("nuc", 2, -2):
+        found = _norm_of_singular_values(transpose(x, _last(x.ndim, row, column)), order)
     else:
         raise errors.InvalidArgumentError("Invalid norm order for matrices.")
     if not keepdims:
         return found
     return reshape(found, tuple([1 if at in (row, column) else n for at, n in enumerate(x.shape)]))
+
+
+def _last(ndim: int, row: int, column: int) -> list[int]:
+    """The axes, with these two behind the others."""
+    return [*[at for at in range(ndim) if at not in (row, column)], row, column]
+
+
+def _norm_of_singular_values(x: Tracer, order: Any) -> Any:
+    values = singular_values(x)
+    if order == "nuc":
+        return values.sum(axis=-1)
+    return values.max(axis=-1, initial=0) if order > 0 else values.min(axis=-1)
 
 
 def _norm_of_sums(x: Tracer, order: Any, row: int, column: int) -> Tracer:

@@ -32,7 +32,7 @@ from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 
 
-class _Rows(NamedTuple):
+class Rows(NamedTuple):
     """An array sorted along its axis `at`, and the axes of the original that went into it."""
 
     x: Tracer
@@ -53,7 +53,7 @@ class _Rows(NamedTuple):
         return reshape(self.part(position % self.length), kept)
 
 
-def _sorted_rows(a: Any, axis: Any, overwrite_input: Any) -> _Rows:
+def sorted_rows(a: Any, axis: Any, overwrite_input: Any) -> Rows:
     if overwrite_input:
         raise errors.UnsupportedArgumentError(
             "overwrite_input=True leaves the array in an order that numpy does not define: leave it"
@@ -65,7 +65,7 @@ def _sorted_rows(a: Any, axis: Any, overwrite_input: Any) -> _Rows:
     else:
         axes = normalize_axis_tuple(axis, x.ndim)
         rows, at = (x, axes[0]) if len(axes) == 1 else (_merged(x, axes), x.ndim - len(axes))
-    return _Rows(sorted_along(rows, at), at, axes)
+    return Rows(sorted_along(rows, at), at, axes)
 
 
 def _merged(x: Tracer, axes: Sequence[int]) -> Tracer:
@@ -76,7 +76,7 @@ def _merged(x: Tracer, axes: Sequence[int]) -> Tracer:
     return reshape(moved, (*[x.shape[at] for at in kept], merged))
 
 
-def _without_nan(rows: _Rows, found: Tracer) -> Tracer:
+def _without_nan(rows: Rows, found: Tracer) -> Tracer:
     """NaN where a row has one, which is its last element then."""
     if rows.x.dtype.kind != "f":
         return found
@@ -86,7 +86,7 @@ def _without_nan(rows: _Rows, found: Tracer) -> Tracer:
     return Tracer(active(), select_atom(nan._atom, lasts._atom, found._atom, found.shape))
 
 
-def _finished(found: Tracer, axes: Sequence[int], keepdims: Any, before: int = 0) -> Tracer:
+def finished(found: Tracer, axes: Sequence[int], keepdims: Any, before: int = 0) -> Tracer:
     """With the axes that went, if they are wanted; behind some new ones."""
     if keepdims is np._NoValue or not keepdims:
         found._scalar = not found.shape
@@ -99,12 +99,12 @@ def _finished(found: Tracer, axes: Sequence[int], keepdims: Any, before: int = 0
 def median(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False
 ) -> Tracer:
-    rows = _sorted_rows(a, axis, overwrite_input)
+    rows = sorted_rows(a, axis, overwrite_input)
     if not rows.length:
-        return _finished(mean(rows.x, rows.at), rows.axes, keepdims)
+        return finished(mean(rows.x, rows.at), rows.axes, keepdims)
     middle, both = divmod(rows.length - 1, 2)
     found = mean(rows.part(middle, 1 + both), rows.at)
-    return _finished(_without_nan(rows, found), rows.axes, keepdims)
+    return finished(_without_nan(rows, found), rows.axes, keepdims)
 
 
 # -- quantiles
@@ -116,7 +116,7 @@ def _from_ends(first: float, last: float) -> Callable[[Any, Any], Any]:
     return lambda n, q: n * q + (first + q * (1 - first - last)) - 1
 
 
-class _Method(NamedTuple):
+class Method(NamedTuple):
     """position: that of a quantile q among n sorted elements, before rounding.
 
     whole: kinds of dtypes of positions that are those of single elements; others are interpolated
@@ -127,47 +127,51 @@ class _Method(NamedTuple):
     whole: str = ""
 
 
-_METHODS: dict[str, _Method] = {
-    "linear": _Method(lambda n, q: (n - 1) * q, "iu"),
-    "lower": _Method(lambda n, q: np.floor((n - 1) * q).astype(np.intp), "i"),
-    "higher": _Method(lambda n, q: np.ceil((n - 1) * q).astype(np.intp), "i"),
-    "nearest": _Method(lambda n, q: np.around((n - 1) * q).astype(np.intp), "i"),
-    "midpoint": _Method(lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q))),
-    "interpolated_inverted_cdf": _Method(_from_ends(0, 1)),
-    "hazen": _Method(_from_ends(0.5, 0.5)),
-    "weibull": _Method(_from_ends(0, 0)),
-    "median_unbiased": _Method(_from_ends(1 / 3.0, 1 / 3.0)),
-    "normal_unbiased": _Method(_from_ends(3 / 8.0, 3 / 8.0)),
+METHODS: dict[str, Method] = {
+    "linear": Method(lambda n, q: (n - 1) * q, "iu"),
+    "lower": Method(lambda n, q: np.floor((n - 1) * q).astype(np.intp), "i"),
+    "higher": Method(lambda n, q: np.ceil((n - 1) * q).astype(np.intp), "i"),
+    "nearest": Method(lambda n, q: np.around((n - 1) * q).astype(np.intp), "i"),
+    "midpoint": Method(lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q))),
+    "interpolated_inverted_cdf": Method(_from_ends(0, 1)),
+    "hazen": Method(_from_ends(0.5, 0.5)),
+    "weibull": Method(_from_ends(0, 0)),
+    "median_unbiased": Method(_from_ends(1 / 3.0, 1 / 3.0)),
+    "normal_unbiased": Method(_from_ends(3 / 8.0, 3 / 8.0)),
 }
 
 
-def _quantiles(
-    a: Any, q: np.ndarray, weak: bool, axis: Any, overwrite: Any, method: str, keepdims: Any
-) -> Tracer:
-    if method not in _METHODS:
+def require_method(q: np.ndarray, method: str) -> None:
+    if method not in METHODS:
         raise errors.UnsupportedArgumentError(
-            f"method={method!r} of quantiles is not supported, but {', '.join(_METHODS)}"
+            f"method={method!r} of quantiles is not supported, but {', '.join(METHODS)}"
         )
     if q.ndim > 2:
         raise errors.InvalidArgumentError("q must be a scalar or 1d")
-    rows = _sorted_rows(a, axis, overwrite)
-    positions = np.asanyarray(_METHODS[method].position(rows.length, q))
+
+
+def quantiles_along(
+    a: Any, q: np.ndarray, weak: bool, axis: Any, overwrite: Any, method: str, keepdims: Any
+) -> Tracer:
+    require_method(q, method)
+    rows = sorted_rows(a, axis, overwrite)
+    positions = np.asanyarray(METHODS[method].position(rows.length, q))
     if not rows.length:
         raise errors.IndexingError("index -1 is out of bounds for axis 0 with size 0")
     # Without quantiles the dtype is that of any.
     computed = positions.ravel() if q.size else np.zeros(1, positions.dtype)
     parts = [_quantile(rows, each, weak, method) for each in computed]
     if not q.ndim:
-        return _finished(lying(parts[0], "C", rows.x), rows.axes, keepdims)
+        return finished(lying(parts[0], "C", rows.x), rows.axes, keepdims)
     together = concatenate_([insert_axes(part, (0,)) for part in parts], 0)
     wanted = slice_axis(together, 0, 0, q.size)
     found = lying(reshape(wanted, (*q.shape, *parts[0].shape)), "C", rows.x)
-    return _finished(found, rows.axes, keepdims, q.ndim)
+    return finished(found, rows.axes, keepdims, q.ndim)
 
 
-def _quantile(rows: _Rows, position: Any, weak: bool, method: str) -> Tracer:
+def _quantile(rows: Rows, position: Any, weak: bool, method: str) -> Tracer:
     """position: a numpy scalar, whose dtype counts."""
-    if position.dtype.kind in _METHODS[method].whole:
+    if position.dtype.kind in METHODS[method].whole:
         return _without_nan(rows, rows.element(int(position)))
     before, after = _neighbours(position, rows.length)
     weight: Any = position.dtype.type(position - position.dtype.type(before))
@@ -223,20 +227,26 @@ def _require_within(q: np.ndarray, words: str) -> None:
 
 def _require_no_weights(weights: Any) -> None:
     if weights is not None:
-        raise errors.UnsupportedArgumentError("quantiles with weights= are not supported")
-
-
-def _as_fractions(q: np.ndarray) -> np.ndarray:
-    return q
+        raise errors.UnsupportedArgumentError("weights= of quantiles is not supported")
 
 
 def _of_hundred(q: np.ndarray) -> np.ndarray:
     return np.asanyarray(np.true_divide(q, 100))
 
 
-def _quantile_function(
-    function: Any, scaled: Callable[[np.ndarray], np.ndarray], words: str
-) -> Callable[..., Tracer]:
+def list_quantiles(quantile: Any, percentile: Any, compute: Callable[..., Tracer]) -> None:
+    """List two functions of numpy's. compute: from an array, fractions, whether they are one weak
+    number, and the other arguments in numpy's order, to the quantiles."""
+    _list(quantile, lambda q: q, "Quantiles must be in the range [0, 1]", compute)
+    _list(percentile, _of_hundred, "Percentiles must be in the range [0, 100]", compute)
+
+
+def _list(
+    function: Any,
+    scaled: Callable[[np.ndarray], np.ndarray],
+    words: str,
+    compute: Callable[..., Tracer],
+) -> None:
     """scaled: makes fractions of its argument q. words: what is said where one is beyond [0, 1]."""
 
     def found(
@@ -254,13 +264,10 @@ def _quantile_function(
         fractions = scaled(_fractions(f"np.{function.__name__}", q))
         _require_within(fractions, words)
         _require_no_weights(weights)
-        return _quantiles(a, fractions, weak, axis, overwrite_input, method, keepdims)
+        return compute(a, fractions, weak, axis, overwrite_input, method, keepdims)
 
     found.__name__ = function.__name__
-    return listed(function)(found)
+    listed(function)(found)
 
 
-quantile = _quantile_function(np.quantile, _as_fractions, "Quantiles must be in the range [0, 1]")
-percentile = _quantile_function(
-    np.percentile, _of_hundred, "Percentiles must be in the range [0, 100]"
-)
+list_quantiles(np.quantile, np.percentile, quantiles_along)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from tinyfuse.trace.operations import (
     slice_axis,
     traced,
 )
+from tinyfuse.trace.stand_ins import NUMPY
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat
 
@@ -31,12 +32,23 @@ from tinyfuse.trace.weak import TracedFloat
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tracer:
     x = traced(array)
     widths = _pad_widths(pad_width, x.ndim)
+    if mode == "empty":  # numpy leaves the elements open
+        mode = "constant"
     if mode == "constant":
         return _pad_constant(x, widths, **kwargs)
+    for axis, width in enumerate(widths):
+        if any(width) and not x.shape[axis]:
+            raise errors.InvalidArgumentError(
+                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+            )
+    if mode == "linear_ramp":
+        return _pad_ramp(x, widths, **kwargs)
+    if mode in _STATISTICS:
+        return _pad_statistic(x, widths, _STATISTICS[mode], **kwargs)
     if mode not in _INDEX_MODES:
         raise errors.UnsupportedArgumentError(
-            f"np.pad(..., mode={mode!r}) is not supported; supported are constant, "
-            + ", ".join(_INDEX_MODES)
+            f"np.pad(..., mode={mode!r}) is not supported; supported are constant, empty, "
+            + ", ".join([*_INDEX_MODES, *_STATISTICS, "linear_ramp"])
         )
     if kwargs.get("reflect_type", "even") != "even":
         raise errors.UnsupportedArgumentError("np.pad(..., reflect_type='odd') is not supported")
@@ -48,6 +60,12 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tr
     return x
 
 
+_STATISTICS: dict[str, Any] = {
+    "maximum": np.max,
+    "mean": np.mean,
+    "median": np.median,
+    "minimum": np.min,
+}
 _INDEX_MODES = ("edge", "reflect", "symmetric", "wrap")
 Width = tuple[int, int]
 
@@ -128,3 +146,46 @@ def _run(x: Tracer, axis: int, run: list[int]) -> Tracer:
         return slice_axis(x, axis, run[0], len(run), step)
     shape = (*x.shape[:axis], len(run), *x.shape[axis + 1 :])
     return broadcast(slice_axis(x, axis, run[0], 1), shape)
+
+
+# -- what edges and statistics give: the steps of numpy's own functions, one axis after the other
+
+
+def _pad_ramp(x: Any, widths: list[Width], end_values: Any = 0) -> Tracer:
+    ends = np.broadcast_to(np.asarray(end_values), (x.ndim, 2))
+    for axis, (before, after) in enumerate(widths):
+        first, last = _at(x, axis, 0), _at(x, axis, x.shape[axis] - 1)
+        options = {"endpoint": False, "dtype": x.dtype, "axis": axis}
+        left = NUMPY.linspace(ends[axis, 0], first, num=before, **options)
+        right = NUMPY.linspace(ends[axis, 1], last, num=after, **options)
+        x = np.concatenate([left, x, np.flip(right, axis)], axis)
+    return copy(x)
+
+
+def _at(x: Any, axis: int, place: int) -> Any:
+    return np.squeeze(slice_axis(x, axis, place, 1), axis)
+
+
+def _pad_statistic(
+    x: Any, widths: list[Width], statistic: Callable[..., Any], stat_length: Any = None
+) -> Tracer:
+    lengths = np.broadcast_to(np.asarray(stat_length), (x.ndim, 2))
+    for axis, width in enumerate(widths):
+        extent = x.shape[axis]
+        counts = [extent if each is None else min(each, extent) for each in lengths[axis]]
+        if min(counts) < 1 and statistic in (np.max, np.min):
+            raise errors.InvalidArgumentError("stat_length of 0 yields no value for padding")
+        parts = [slice_axis(x, axis, 0, counts[0])]
+        parts.append(slice_axis(x, axis, extent - counts[1], counts[1]))
+        shapes = [(*x.shape[:axis], count, *x.shape[axis + 1 :]) for count in width]
+        left, right = [
+            broadcast(_rounded(statistic(part, axis=axis, keepdims=True), x.dtype), shape)
+            for part, shape in zip(parts, shapes, strict=True)
+        ]
+        x = concatenate([left, x, right], axis)
+    return copy(x)
+
+
+def _rounded(value: Any, dtype: np.dtype) -> Tracer:
+    whole: Tracer = (np.rint(value) if dtype.kind in "iu" else value).astype(dtype)
+    return whole

@@ -13,7 +13,7 @@ from tinyfuse.trace.arrays import assigned_value, joined_array
 from tinyfuse.trace.axes import normalize_axis_index
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.constants import positions
-from tinyfuse.trace.dispatch import listed
+from tinyfuse.trace.dispatch import as_method, listed
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.masking import select_atom
@@ -193,6 +193,11 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
         )
     before = (slice(None),) * at
     return x[(*before, slice(chosen.size))][(*before, chosen)]  # type: ignore[index]
+
+
+@as_method("compress")
+def compress_method(x: Tracer, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    return compress(condition, x, axis)
 
 
 # -- along an axis

@@ -58,7 +58,7 @@ def _as_range(made: np.ndarray, candidates: Sequence[Candidate] = ()) -> Any:
 
 
 @stands_in_for(np.arange)
-def arange(*args: Any, **kwargs: Any) -> Any:
+def arange(*args: Any, like: Any = None, **kwargs: Any) -> Any:
     try:
         args, kwargs = as_numpy((args, kwargs))
     except UnknownError:
@@ -269,7 +269,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         for at, x in enumerate(pieces)
     ]
     if sparse:
-        return tuple([copied(x, "C") for x in shaped] if copy else shaped)
+        return tuple([copied(x, "C") for x in shaped]) if copy else shaped
     shape = broadcast_shape(shaped) if shaped else ()
     full = [broadcast(x, shape) for x in shaped]
     return tuple([copied(x, "C") for x in full] if copy else full)

@@ -25,6 +25,7 @@ from tinyfuse.trace.layouts import contiguous
 from tinyfuse.trace.masks import REMEDY, Masked
 from tinyfuse.trace.operations import is_traced
 from tinyfuse.trace.python_numbers import number_place
+from tinyfuse.trace.random_states import Undrawn, draws
 from tinyfuse.trace.recording import unknown_number
 from tinyfuse.trace.run_time_slices import RunTimePart
 from tinyfuse.trace.scope import Scope
@@ -179,6 +180,8 @@ def _classes(in_tree: TreeDef) -> list[type]:
 def _stand_in(
     builder: GraphBuilder, scope: Scope, spec: ArgumentSpec, at: int, name: str | None
 ) -> Any:
+    if spec.kind == "static" and draws(spec.value):
+        return Undrawn(spec.value, name or "it")
     if spec.kind == "static":
         callables = (FunctionType, MethodType, functools.partial)
         return scope.see_root(spec.value) if isinstance(spec.value, callables) else spec.value

@@ -40,6 +40,7 @@ from tinyfuse.trace.captured import (
 from tinyfuse.trace.containers import Containers, warn_frozen
 from tinyfuse.trace.loop_items import items_of
 from tinyfuse.trace.loop_statements import Loop, While
+from tinyfuse.trace.random_states import Undrawn, draws
 from tinyfuse.trace.reachable import find_hidden, is_users, mentioned_names
 from tinyfuse.trace.rewriting import IF, ITEMS, LOOP, WHILE, rewritten
 from tinyfuse.trace.stand_ins import NUMPY, original_of, stand_in_for
@@ -82,6 +83,9 @@ class Scope:
         if stand_in is not value:
             self.guards.append(Same(place, value))
             return stand_in
+        if draws(value):
+            self.guards.append(Same(place, value))
+            return Undrawn(value, place.name)
         see = _SEEN.get(type(value), Scope._other)
         return see(self, value, place)
 

@@ -19,6 +19,7 @@ from tinyfuse.trace.operations import broadcast_shape, cast, filled, lying, resh
 from tinyfuse.trace.outputs import full_atom
 from tinyfuse.trace.picking import as_tracer, take
 from tinyfuse.trace.placing import check_none
+from tinyfuse.trace.sorting import sorted_along
 from tinyfuse.trace.tracer import Tracer
 
 # An array of so many elements is looked through from end to end.
@@ -130,3 +131,38 @@ def _chosen(condition: Tracer, a: Tracer, b: Tracer) -> Tracer:
     shape = broadcast_shape([condition, a, b])
     atom = select_atom(condition._atom, a._atom, b._atom, shape)
     return Tracer(active(), atom, not shape)
+
+
+# -- members
+
+
+@listed(np.isin)
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: Any = None,
+) -> Tracer:
+    """kind: without effect, as it decides only how numpy looks."""
+    if kind not in (None, "sort", "table"):
+        raise errors.InvalidArgumentError(
+            f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'."
+        )
+    x, members = as_tracer(element), as_tracer(test_elements)
+    found = _is_member(x, reshape(members, (members.size,)))
+    return apply(np.logical_not, (found,)) if invert else found
+
+
+def _is_member(x: Tracer, members: Tracer) -> Tracer:
+    if members.size <= SHORT:
+        equal = apply(np.equal, (reshape(x, (*x.shape, 1)), members))
+        found: Tracer = equal.any(axis=-1)
+    else:
+        to = np.result_type(x.dtype, members.dtype)
+        x, ordered = cast(x, to), sorted_along(cast(members, to), 0)
+        place = apply(np.minimum, (_place(ordered, x, True), members.size - 1))
+        found = apply(np.equal, (_element(ordered, place), x))
+    found._scalar = False
+    return found

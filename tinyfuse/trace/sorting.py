@@ -91,3 +91,40 @@ def lexsort(keys: Any, axis: Any = -1) -> Tracer:
         order = positions_along(take_along_axis(part, found, at), at, "stable")
         found = take_along_axis(found, order, at)
     return lying(found, "C", parts[0])
+
+
+# -- partitions: an order that parts at every place is one of those that numpy leaves open
+
+
+def _parted_axis(x: Tracer, kth: Any, axis: Any, kind: str, order: Any) -> tuple[Tracer, int]:
+    """What is sorted, along which axis. Raises what numpy raises."""
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), -1
+    at = normalize_axis_index(operator.index(axis), x.ndim)
+    places = [operator.index(each) for each in np.atleast_1d(np.asarray(kth))]
+    if x.shape[at] or not x.size:
+        options: Any = {"kind": kind, "order": order}
+        np.partition(np.broadcast_to(np.int8(0), x.shape[at]), places, **options)
+    return x, at
+
+
+@listed(np.partition)
+def partition(
+    a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> Tracer:
+    return sorted_along(*_parted_axis(traced(a), kth, axis, kind, order))
+
+
+@listed(np.argpartition, method="argpartition")
+def argpartition(
+    a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> Tracer:
+    return positions_along(*_parted_axis(traced(a), kth, axis, kind, order))
+
+
+@as_method("partition")
+def partition_in_place(
+    x: Tracer, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> None:
+    require_writable(x, _READ_ONLY)
+    write(x, partition(x, kth, axis, kind, order)._atom, _READ_ONLY)

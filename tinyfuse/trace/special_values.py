@@ -112,7 +112,8 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 @listed(np.fix)
 def fix(x: Any, out: Any = None) -> Any:
-    return np.trunc(as_tracer(x))
+    whole: Any = np.trunc(as_tracer(x))
+    return whole if out is None else whole.astype(out.dtype)
 
 
 # -- around zero

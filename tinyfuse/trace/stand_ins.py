@@ -16,6 +16,7 @@ import numpy as np
 from tinyfuse.trace.builder import state
 from tinyfuse.trace.eagerly import as_numpy, as_traced_values
 from tinyfuse.trace.operation import operate
+from tinyfuse.trace.random_states import Undrawn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -111,6 +112,8 @@ class Numpy(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         value = stand_in_for(getattr(vars(self)["__wrapped__"], name))
+        if name == "random":  # imported by those who ask for it
+            value = Undrawn(value, "np.random")
         if not name.startswith("__"):
             vars(self)[name] = value
         return value

@@ -64,6 +64,15 @@ class Tracer(Cell):
     def nbytes(self) -> int:
         return self.size * self.itemsize
 
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """This array: there is no other device. Raises numpy's ValueError for another name."""
+        np.empty(0).to_device(device, stream=stream)
+        return self
+
     def __len__(self) -> int:
         if not self._value.shape:
             name = (
@@ -195,7 +204,6 @@ _WRITING_METHODS = {
     "byteswap": "convert the array outside of the traced function",
     "flat": "write x.reshape(-1)[...] = value, or use x.ravel() to read",
     "itemset": "write x[index] = value",
-    "partition": "write x.sort(), which parts at every place",
     "put": "write x.reshape(-1)[indices] = values",
     "resize": "make a new array, with np.concatenate or a slice",
     "setfield": "convert the array outside of the traced function",
