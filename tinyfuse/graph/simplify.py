@@ -14,6 +14,7 @@ from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
 from tinyfuse.graph.simplify_choices import selections
 from tinyfuse.graph.simplify_control import pruned, simplified
 from tinyfuse.graph.simplify_rules import RULES
+from tinyfuse.graph.simplify_runs import with_runs
 from tinyfuse.records import dataclass, field, replace
 
 
@@ -21,7 +22,8 @@ def simplify(graph: Graph) -> Graph:
     """An equivalent graph, in one pass forwards and one backwards.
 
     - A view of a view of the same kind is one view; a view that changes nothing, a pad by nothing,
-      a cast to the own dtype and a concat of one array are the array itself.
+      a cast to the own dtype and a concat of one array are the array itself, and so are all of
+      its slices after one another.
     - A view of a stretched scalar is a stretched scalar; where an elementwise equation has another
       array operand, a stretched `Literal` is the `Literal`.
     - An update of all elements is the values, one of none the array, and one of the same elements
@@ -76,6 +78,11 @@ def _visit(state: _State, eqn: Eqn) -> None:
         if changed is not None:
             _visit_control(state, changed)
         return
+    if eqn.primitive is p.concat:
+        slices, eqn = with_runs(eqn, state.producer)
+        for each in slices:
+            _visit(state, each)
+        eqn = replace(eqn, inputs=tuple([state.resolve(atom) for atom in eqn.inputs]))
     rule = RULES.get(eqn.primitive)
     result = rule(state.producer, eqn) if rule else eqn
     if isinstance(result, Eqn):

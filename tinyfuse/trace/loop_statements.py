@@ -46,6 +46,7 @@ class Loop:
         self._target, self._target_used = target, target_used
         self._items, self._names, self._getters, self._used = items, names, getters, used
         self._reason = reason
+        self._rolled: Rolled | None = None
         self.carrying = False
         self.carried: tuple[Any, ...] = ()
         self.after: tuple[Any, ...] = ()
@@ -62,7 +63,8 @@ class Loop:
         if type(self._items) is RunTimeRange:
             if reason:
                 return iter(self._items)
-            return RolledRange(self, builder, place, source, self._items).turns()
+            self._rolled = RolledRange(self, builder, place, source, self._items)
+            return self._rolled.turns()
         items = as_items(self._items)
         if items is None:
             return iter(self._items)
@@ -81,7 +83,8 @@ class Loop:
         around = next((at for at, turns in rolling.around if turns > FEW), None)
         if around is not None:
             raise Roll(around)
-        return Rolled(self, builder, place, source).turns()
+        self._rolled = Rolled(self, builder, place, source)
+        return self._rolled.turns()
 
     def _written_out(
         self, builder: GraphBuilder, items: Items, place: LoopPlace | None
@@ -98,6 +101,13 @@ class Loop:
                 yield item
         finally:
             rolling.turns, rolling.around = before, around
+
+    def append(self, into: list[Any], value: Any) -> None:
+        """What a turn appends to a list that nothing reads before the end of the loop."""
+        if self._rolled is None:
+            into.append(value)
+        else:
+            self._rolled.append(into, value)
 
     def values(self) -> list[Any]:
         return read_names(self._getters)

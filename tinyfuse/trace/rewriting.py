@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
 
 from tinyfuse.source import parsed_function
+from tinyfuse.trace.loop_lists import collect, lists_of, read_in_functions
 from tinyfuse.trace.loop_targets import loads_in, loads_of, targets_read_after
 from tinyfuse.trace.parts import bound_by_parts, is_pure, written_in_parts
 from tinyfuse.trace.rewriting_expressions import rewrite_expressions
@@ -146,6 +147,8 @@ class _Rewriter:
         self.branches = branches
         self.loads = loads_in(function)
         self.read_after = targets_read_after(function, self.loads)
+        self.hidden = read_in_functions(function)
+        self.lists: dict[ast.For, set[str]] = {}
         self.taken = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
 
     def fresh(self, word: str) -> str:
@@ -160,6 +163,9 @@ class _Rewriter:
         function.body = self._statements(function.body, outside)
 
     def _statements(self, body: list[ast.stmt], outside: set[str]) -> list[ast.stmt]:
+        for place, statement in enumerate(body):
+            if isinstance(statement, ast.For):
+                self.lists[statement] = lists_of(body, place, self.hidden | outside)
         return [each for statement in body for each in self._statement(statement, outside)]
 
     def _statement(self, node: ast.stmt, outside: set[str]) -> list[ast.stmt]:
@@ -272,6 +278,7 @@ class _Rewriter:
     ) -> list[ast.stmt]:
         self.count += 1
         loop = self.fresh("loop")
+        collect(node.body, self.lists[node], loop)
         target = f", target=lambda: {node.target.id}" if isinstance(node.target, ast.Name) else ""
         if not target_read:
             target = ", target_used=False"

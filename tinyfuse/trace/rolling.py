@@ -24,6 +24,7 @@ from tinyfuse.trace.builder import GraphBuilder
 from tinyfuse.trace.captured import equal
 from tinyfuse.trace.carried import Carry, Kind
 from tinyfuse.trace.cells import note, write
+from tinyfuse.trace.collecting import Collector
 from tinyfuse.trace.control_flow import ClosedLoop
 from tinyfuse.trace.exchanges import comes_back, end_of, order_of
 from tinyfuse.trace.loop_items import as_items
@@ -68,6 +69,7 @@ class Rolled:
         self.slots: dict[int, Slot] = {}
         self.before: list[Any] = []
         self.fixed: dict[int, Any] = {}  # what names are after each turn, made before the loop
+        self.collector = Collector(builder, self._fail)
         self._first_cell = builder.cells
         items = as_items(getattr(loop, "_items", None))
         if items is not None:
@@ -82,12 +84,14 @@ class Rolled:
         rolling.rehearsing += 1
         try:
             first = yield from self._turn(self.before, {})
+            self.collector.fit(self.count)
             names = {at for at in range(len(self.before)) if self._changes(first, at)}
             for at in names:
                 if self.before[at] is not MISSING:
                     carry = Carry(self.before[at], "")
                     self.slots[at] = Slot(carry.tree, carry.given)
             turn = yield from self._settled(names)
+            self.collector.require_own(turn, self._is_outer)
         finally:
             rolling.rehearsing -= 1
         if python is not None:
@@ -139,6 +143,7 @@ class Rolled:
         cells = self.part.parameters()
         self.part.hold(cells)
         loop.carrying, loop.carried = True, tuple(values)
+        self.collector.begin_turn()
         flat = [*self.heads, *[var for at in slots for var in params[at] if var], *cells]
         try:
             yield self._item()
@@ -146,6 +151,7 @@ class Rolled:
             recorder.end(flat)
             builder.rolling.failed.append(self.place)
             raise
+        self.collector.end_turn()
         after = [self._kept(at, value) for at, value in enumerate(loop.values())]
         truths = self._truths()
         carries = [Carry(value, "") for value in after]
@@ -177,6 +183,10 @@ class Rolled:
             self.builder.writes += 1
             array._version = self.builder.writes
 
+    def append(self, into: list[Any], value: Any) -> None:
+        """What a turn appends to a list."""
+        self.collector.append(into, value, TracedInt(self.builder, self.heads[0]))
+
     def _item(self) -> Any:
         return self.items.at(TracedInt(self.builder, self.heads[0]))
 
@@ -185,6 +195,7 @@ class Rolled:
         for _ in range(MOST_TURNS):
             turn = yield from self._turn(self.before, self.slots)
             again = self.part.add(turn.recording)
+            again = self.collector.fit(self.count) or again
             for at in range(len(self.before)):
                 if at not in names and self._changes(turn, at):
                     self._fail(f"{self._name(at)} is bound anew in some turns only")
@@ -240,6 +251,8 @@ class Rolled:
             outputs = [atom for at in sorted(names) for atom in each.outputs[at] or ()]
             each.recording.outputs = [*each.truths, *[atom for atom in outputs if atom]]
         pairs += [(head, head) for head in self.heads]
+        if self.collector.fit(self.count):
+            self._fail("its turns append values of several kinds to a list")
         same = same_recordings(turn.recording, again.recording, dict(pairs))
         used = [at for at in slots if at not in self.slots and again.uses(at)]
         for at in names:
@@ -364,6 +377,8 @@ class Rolled:
                 for at, value in enumerate(self.before)
             ]
         )
+        if self.count is not None:
+            loop.after = self.collector.extend(turn, self.before, loop.after, self.count)
         loop.last = self._last()
 
     def _begins_as_number(self, at: int, slot: Slot) -> bool:
