@@ -81,6 +81,16 @@ _BEFORE = (
     *("r = A[1]", "r = v", "r = np.zeros(5)", "a2 = B", "a2 = C", "t = w", "C = A", "C = B.copy()"),
     *("w = np.zeros(5)", "n = np.arange(5)", "v = v + 1", "w = np.ones(5) * s"),
 )
+# What a list gets, and what is done with it after the loop that has filled it.
+_APPENDED = (
+    *("v", "v", "w", "t", "v * 0.5", "A[{p}]", "A[{p}] + w", "C[:, {p}] * 2", "v.copy()", "s", "k"),
+    *("{i}", "e", "(v, s)", "[k, w + 1]", "r", "A", "B.T", "v[1:] * 0.5"),
+)
+_AFTER_LIST = (
+    *("v = {o}[-1] + 0", "{o}[-1][2] = s", "{o}[0][1] = 7.0", "v[1] = 9.0", "w = {o}[0]"),
+    *("s = s + len({o})", "w = sum({o})", "C = np.stack({o})", "t = np.array({o})[-1]"),
+    *("{o}.append(v)", "for x in {o}:\n    w = w + x", "w[0] = 5.0", "a2 = {o}[1:]"),
+)
 
 
 class LoopProgram:
@@ -91,25 +101,41 @@ class LoopProgram:
         self.random = Random(seed)
         self.longest = longest
         lines = ["s = 0.0", "k = 1", "n = np.arange(5)", "w = np.zeros(5)", "C = A.copy()"]
-        lines += ["r = A[2]", "a2 = B", "t = v", "t2 = v", "e = 0.5"]
+        lines += ["r = A[2]", "a2 = B", "t = v", "t2 = v", "e = 0.5", "o0 = o1 = o2 = []"]
         for _ in range(self.random.randrange(3)):
             lines.append(self.random.choice(_BEFORE))
         for _ in range(self.random.choice((1, 1, 2))):
             lines += self._loop([])
-        lines.append("return A, B, C, v, w, n, s, k, r, a2, t")
+        lines.append("return A, B, C, v, w, n, s, k, r, a2, t, o0, o1, o2")
         body = "".join([f"    {line}\n" for text in lines for line in text.splitlines()])
         self.source = f"def program(A, B, v):\n{body}"
 
     def _loop(self, around: list[str]) -> list[str]:
         variable = ("i", "j", "l")[len(around)]
-        lines = [f"for {self._head(variable, around)}:"]
+        made, appended, after = self._list(variable, around)
+        lines = [*made, f"for {self._head(variable, around)}:"]
         inside = [*around, variable]
         for _ in range(self.random.choice((1, 1, 2, 2, 3, 4))):
             if len(inside) < 3 and self.random.random() < 0.2:
                 lines += [f"    {line}" for line in self._loop(inside)]
             else:
                 lines += [f"    {line}" for line in self._statement(inside).splitlines()]
-        return lines
+        lines += [f"    {line}" for line in appended]
+        if self.random.random() < 0.3:
+            lines += [f"    {line}" for line in self._statement(inside).splitlines()]
+        return [*lines, *after]
+
+    def _list(self, variable: str, around: list[str]) -> tuple[list[str], list[str], list[str]]:
+        """What stands before a loop, in it, and after it, for a list that it appends to; often
+        nothing."""
+        if self.random.random() < 0.6:
+            return [], [], []
+        name, inside = f"o{len(around)}", [*around, variable]
+        first = self.random.choice(("", "", "v", "w + 1"))
+        value = self._filled(self.random.choice(_APPENDED), inside)
+        after = [self.random.choice(_AFTER_LIST).format(o=name) for _ in range(2)]
+        after = [line for text in after for line in text.splitlines()]
+        return [f"{name} = [{first}]"], [f"{name}.append({value})"], after
 
     def _head(self, variable: str, around: list[str]) -> str:
         """What a loop binds, and what it goes through."""

@@ -239,7 +239,7 @@ def test_the_rewritten_source():
 def with_a_list(x: Any) -> Any:
     found = []
     for i in range(20):
-        found.append(x[i])  # noqa: PERF401
+        found.insert(0, x[i])
     return np.stack(found)
 
 
@@ -571,8 +571,51 @@ def test_a_while_loop_that_is_refused():
         return x
 
     words = "`if`, `while`, `and`, `or`, `not` or bool\\(\\) needs the value of a traced bool\\[\\]"
-    with pytest.raises(tinyfuse.errors.BoolConversionError, match=words):
+    with pytest.raises(tinyfuse.errors.BoolConversionError, match=words) as raised:
         tinyfuse.jit(f)(LINE[:5])
+    assert "is written out: an array that it writes has other names" in str(raised.value)
+
+
+def is_another_array(x: Any) -> Any:
+    y = np.zeros(5)
+    while x[0] > 0:
+        x, y = x - 1, LINE
+    return y[:5] + 1
+
+
+def is_first_bound(x: Any) -> Any:
+    while x[0] > 0:
+        x = x - 1
+        y = x * 2
+    return y
+
+
+def changes_its_kind(x: Any) -> Any:
+    y = 5
+    while x[0] > 0:
+        x = x - 1
+        y = x * 2
+    return y
+
+
+@pytest.mark.parametrize("function", [is_another_array, is_first_bound, changes_its_kind])
+def test_a_while_loop_without_turns_leaves_names_as_they_are(function: Callable[..., Any]):
+    reason = "is written out: y may be another one where there is no turn"
+    with pytest.raises(tinyfuse.errors.BoolConversionError, match=reason):
+        tinyfuse.jit(function)(np.zeros(5))
+
+
+def rebinds_in_an_inner_loop(x: Any, y: Any) -> Any:
+    total, first = np.zeros(5), x
+    for i in range(30):
+        for _ in range(i):
+            total = total + first
+            first = y
+    return total, first
+
+
+def test_a_range_that_is_empty_at_first_leaves_names_as_they_are():
+    assert_same(rebinds_in_an_inner_loop, LINE[:5], LINE[5:10])
 
 
 # -- random programs

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Sequence
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -72,6 +73,7 @@ def trace(
                 continue
             places = rolling.failed[:1] or (rolling.rolled if _needs_value(error) else [])
             if not places:
+                _tell_reasons(error, unrolled)
                 raise
             reason = str(error).partition("\n")[0] or type(error).__name__
             _write_out(unrolled, places, reason, name)
@@ -87,6 +89,18 @@ def trace(
 def _needs_value(error: Exception) -> bool:
     """Whether Python needs a value that may be known where all turns of loops are written out."""
     return isinstance(error, (errors.BoolConversionError, errors.NumberConversionError))
+
+
+def _tell_reasons(error: Exception, unrolled: Mapping[LoopPlace, str]) -> None:
+    """Let an error say why loops are written out, if it is for that that a value is needed."""
+    message = str(error)
+    if _needs_value(error):
+        for (file, line), reason in unrolled.items():
+            if reason not in message:
+                message += (
+                    f"\n  the loop at {os.path.basename(file)}:{line} is written out: {reason}"
+                )
+        error.args = (message,)
 
 
 def _write_out(
