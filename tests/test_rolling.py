@@ -598,10 +598,18 @@ def changes_its_kind(x: Any) -> Any:
     return y
 
 
-@pytest.mark.parametrize("function", [is_another_array, is_first_bound, changes_its_kind])
-def test_a_while_loop_without_turns_leaves_names_as_they_are(function: Callable[..., Any]):
-    reason = "is written out: y may be another one where there is no turn"
-    with pytest.raises(tinyfuse.errors.BoolConversionError, match=reason):
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (is_another_array, "y is another array where there are turns"),
+        (is_first_bound, "y is made in turns, of which there may be none"),
+        (changes_its_kind, "y is made in turns, of which there may be none"),
+    ],
+)
+def test_a_while_loop_that_may_have_no_turns_says_what_it_changes(
+    function: Callable[..., Any], reason: str
+):
+    with pytest.raises(tinyfuse.errors.BoolConversionError, match=f"is written out: {reason}"):
         tinyfuse.jit(function)(np.zeros(5))
 
 
