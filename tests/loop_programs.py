@@ -202,7 +202,7 @@ def loop_case(seed: int) -> Case | None:
     case = Case(program.function, program.arguments, str(program))
     try:
         _ = case.expected
-    except (ArithmeticError, IndexError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError):
         return None
     try:
         _ = case.trace
