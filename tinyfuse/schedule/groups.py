@@ -242,7 +242,7 @@ class Grouping:
     def _rows_at_once(self, units: Sequence[Unit], depth: int) -> int:
         """How many short rows one unit computes before the next one does: then its vectors go
         through all their elements as one row. 1 where rows are long, or there are few."""
-        if not depth or any(unit.root.row_axis for unit in units):
+        if not depth:
             return 1
         longest = max(_elements(unit.root) // max(1, _places(unit, depth)) for unit in units)
         rows = units[-1].outer[depth - 1].extent
