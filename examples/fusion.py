@@ -119,6 +119,19 @@ def smoothed(u):
     return u
 
 
+@example("stencils that go round: their ends are copied", (2048, 2048), kernels=(12, 1))
+def advected(q):
+    for _ in range(3):
+        q = q - np.float32(0.25) * (q - np.roll(q, 1, axis=0))
+    return q
+
+
+@example("short rows: many of them at a time", (10000, 12), kernels=(5, 1))
+def shares_of_few(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
 @example("nothing is gained: nothing is fused", (512, 1024), (512, 1024), kernels=(2, 2))
 def unrelated(x, y):
     return np.cumsum(x, axis=1), y.T + 1

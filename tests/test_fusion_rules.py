@@ -370,7 +370,10 @@ def totals_of_exponentials(x):
 def test_what_takes_elements_one_by_one_finds_them_computed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Vectors compute exponentials, not a chain over short rows; nor do rows that are too short."""
+    """Vectors compute exponentials, of many short rows as one; not a chain over each row."""
+    (kernel,) = lowered(totals_of_exponentials, ones(10000, 31)).kernels
+    assert [loop.variable.extent for loop in loops_of(kernel)][:4] == [313, 32 * 31, 32, 31]
+    monkeypatch.setattr(Grouping, "_rows_at_once", lambda self, units, depth: 1)
     assert kernels_of(lowered(totals_of_exponentials, ones(10000, 31))) == ["exp_1", "out"]
     monkeypatch.setattr(groups, "VECTOR_ROW", 1)
     (kernel,) = lowered(totals_of_exponentials, ones(10000, 31)).kernels
@@ -390,6 +393,8 @@ def test_exponentials_go_through_rows_that_vectors_do_not_fit_as_one(
 ) -> None:
     """Half of each row would be computed element by element."""
 
+    monkeypatch.setattr(Grouping, "_rows_at_once", lambda self, units, depth: 1)
+
     def loops_of_exponentials(columns: int) -> list[int]:
         kernels = lowered(shifted_shares, ones(10000, columns)).kernels
         (kernel,) = [each for each in kernels if each.stages[-1] == "e"]
@@ -399,6 +404,29 @@ def test_exponentials_go_through_rows_that_vectors_do_not_fit_as_one(
     assert loops_of_exponentials(32) == [10000, 32]
     monkeypatch.setattr(planner, "EXPONENTIAL", 1000)
     assert loops_of_exponentials(31) == [10000, 31]
+
+
+@pytest.mark.parametrize("columns", [3, 10, 16, 31, 32, 63])
+def test_short_rows_are_computed_many_at_a_time(columns: int) -> None:
+    """So that nothing of them is stored, and vectors are full."""
+    program = lowered(shifted_shares, ones(10000, columns))
+    assert kernels_of(program) == ["out"]
+    assert program.scratch_bytes == 0
+    rows = {3: 256, 10: 64, 16: 64, 31: 32, 32: 32, 63: 16}[columns]
+    first = loops_of(program.kernels[0])[0]
+    assert first.variable.extent == -(-10000 // rows)
+
+
+def looked_up_logs(x, places):
+    logs = x - np.log(np.abs(x).sum(axis=-1, keepdims=True))
+    return logs[np.arange(len(places)), places]
+
+
+def test_what_looks_for_each_element_finds_others_computed() -> None:
+    """Vectors compute logarithms, not a loop that goes from one place to the next."""
+    places = np.zeros(10000, np.int64)
+    text = lowered(looked_up_logs, ones(10000, 3), places).as_text("loops")
+    assert re.search(r"log\w*\[i\] = log\(", text)
 
 
 def loops_of(kernel: Kernel) -> list[For]:

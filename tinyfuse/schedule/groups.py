@@ -242,9 +242,9 @@ class Grouping:
     def _rows_at_once(self, units: Sequence[Unit], depth: int) -> int:
         """How many short rows one unit computes before the next one does: then its vectors go
         through all their elements as one row. 1 where rows are long, or there are few."""
-        if not depth or any(unit.root.row_axis for unit in units):
+        if not depth:
             return 1
-        longest = max(self.visits[unit] // _places(unit, depth) for unit in units)
+        longest = max(_elements(unit.root) // max(1, _places(unit, depth)) for unit in units)
         rows = units[-1].outer[depth - 1].extent
         if (
             not 1 < longest < VECTOR_ROW
@@ -408,9 +408,8 @@ def _places(unit: Unit, depth: int) -> int:
 
 def _visits(unit: Unit) -> int:
     """How many elements its loops go through."""
-    return sum(
-        [
-            math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])
-            for stage in (unit.root, *unit.parts)
-        ]
-    )
+    return sum(map(_elements, (unit.root, *unit.parts)))
+
+
+def _elements(stage: Stage) -> int:
+    return math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])

@@ -29,7 +29,7 @@ from tinyfuse.schedule.stencils import Chain, Stencils
 from tinyfuse.schedule.streaming import stream_large_results
 from tinyfuse.schedule.transposes import copy_transposed
 from tinyfuse.stage.analysis import moves_with_data
-from tinyfuse.stage.expr import IndexTest, is_of_rank
+from tinyfuse.stage.expr import IndexTest, depends_on, is_of_rank, walk
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
 
@@ -140,6 +140,7 @@ class _Planner:
         self.copies: dict[Stage, int] = {}  # how often it is written out behind tests, if inlined
         self.inlined: set[Stage] = set()
         self.gathered: set[Stage] = set()
+        self.gathering: set[Stage] = set()  # stored ones that look for each element of a row
         self.seats: dict[Stage, Seat] = {}
         self.round: list[Chain] = []  # those whose rows go round
 
@@ -188,6 +189,8 @@ class _Planner:
                 known = self.uses.setdefault(load.source, {})
                 found = _Use(use.reader, indices, guarded, use.repeated + own)
                 known.setdefault((use.reader, indices), found)
+            if _looks_for_each(stage) and _goes_along(use):
+                self.gathering.add(use.reader)
         if written_out:
             self._write_out(stage)
 
@@ -267,7 +270,8 @@ class _Planner:
             return STORE, f"{reader.name} would divide to find each element"
         if content.tests and len(uses) > 1:
             return STORE, f"{reader.name} would test for its edges in {len(uses)} places"
-        if content.cost >= SLOW_ALONE and _goes_one_by_one(reader):
+        one_by_one = reader in self.gathering or _goes_one_by_one(reader)
+        if content.cost >= SLOW_ALONE and one_by_one:
             return STORE, f"{reader.name} goes from one element to the next: vectors compute it"
         if self.costs[reader] >= EXPONENTIAL and self._splits_rows(stage, uses):
             return STORE, f"rows of {reader.name} are short: it goes through all elements as one"
@@ -403,6 +407,22 @@ def _elements(part: Stage) -> int:
     """How many elements are visited for a part of a reduction, lanes and all."""
     chain = part if part.order is Order.SERIAL else part.reads()[0].source
     return math.prod([axis.extent for axis in (*chain.axes, *chain.reduce_axes)])
+
+
+def _goes_along(use: _Use) -> bool:
+    """Whether the last index of a use moves with the last axis of its reader."""
+    axes = use.reader.axes
+    return bool(axes and use.indices) and use.indices[-1].depends_on(axes[-1])
+
+
+def _looks_for_each(stage: Stage) -> bool:
+    """Whether data decides anew for each element of a row where something is read."""
+    return any(
+        depends_on(node, stage.axes[-1])
+        for load in (stage.reads() if stage.axes else ())
+        for part in load.data
+        for node in walk(part)
+    )
 
 
 def _goes_one_by_one(stage: Stage) -> bool:
