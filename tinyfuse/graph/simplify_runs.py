@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyfuse.graph import primitives as p
-from tinyfuse.graph.differences import Producer
 from tinyfuse.graph.ir import Atom, Eqn, Var
+from tinyfuse.graph.signs import Producer
 from tinyfuse.records import replace
 
 

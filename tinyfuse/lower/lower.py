@@ -372,7 +372,7 @@ class _Lowering(ChainLowering):
         }
         sizes = {stage: buffer.size for stage, buffer in buffers.items()}
         statements: list[Statement] = []
-        for share in shares(self.places, site, sizes, partial(self._in_place, regions)):
+        for share in shares(self.places, site, sizes, partial(self._is_in_place, regions)):
             buffer = buffers[share.stages[0]]
             if len(share.stages) > 1:
                 name = self.names.fresh("_and_".join(stage.name for stage in share.stages[:2]))
@@ -388,7 +388,7 @@ class _Lowering(ChainLowering):
             statements.append(Alloc(buffer))
         return statements
 
-    def _in_place(self, regions: Mapping[Stage, Ranges], stage: Stage, source: Stage) -> bool:
+    def _is_in_place(self, regions: Mapping[Stage, Ranges], stage: Stage, source: Stage) -> bool:
         """Whether each element of a stage that is kept here is computed, of another one, from that
         alone which lies at the same place."""
         if stage.reduce_axes or stage.row_axis or stage.scatter or self.places.attached.get(stage):
