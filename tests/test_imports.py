@@ -18,7 +18,7 @@ LEVELS = (
     *("naming", "control_flow", "parameters", "signature", "effects", "finite_check", "executable"),
     *("direct", "python_call", "direct_call"),
     *("scheduling", "compilation", "bound", "by_value", "pickling", "jitted", "api"),
-    *("inspect", "testing", "__init__"),
+    *("inspect", "testing", "nn", "__init__"),
 )
 MODULES = sorted(ROOT.rglob("*.py"))
 
