@@ -53,18 +53,19 @@ def conv(
     kernel = weight.shape[:rank] if channels_last else weight.shape[2:]
     windows = _windows(_pad(x, padding, axes), kernel, stride, dilation, axes)
     place, taps = "xyz"[:rank], "ijk"[:rank]
+    g, parts = ("g", (groups,)) if groups > 1 else ("", ())
     if channels_last:
         n, *out, c = windows.shape[: rank + 2]
         o = weight.shape[-1]
-        windows = windows.reshape(n, *out, groups, c // groups, *kernel)
-        weight = weight.reshape(*kernel, c // groups, groups, o // groups)
-        terms = f"n{place}gc{taps},{taps}cgo->n{place}go"
-        return np.einsum(terms, windows, weight, optimize=True).reshape(n, *out, o)
+        windows = windows.reshape(n, *out, *parts, c // groups, *kernel)
+        weight = weight.reshape(*kernel, c // groups, *parts, o // groups)
+        terms = f"{taps}c{g}o,n{place}{g}c{taps}->n{place}{g}o"
+        return np.einsum(terms, weight, windows, optimize=True).reshape(n, *out, o)
     n, c, *out = windows.shape[: rank + 2]
     o = weight.shape[0]
-    windows = windows.reshape(n, groups, c // groups, *out, *kernel)
-    weight = weight.reshape(groups, o // groups, c // groups, *kernel)
-    terms = f"ngc{place}{taps},goc{taps}->ngo{place}"
+    windows = windows.reshape(n, *parts, c // groups, *out, *kernel)
+    weight = weight.reshape(*parts, o // groups, c // groups, *kernel)
+    terms = f"n{g}c{place}{taps},{g}oc{taps}->n{g}o{place}"
     return np.einsum(terms, windows, weight, optimize=True).reshape(n, o, *out)
 
 

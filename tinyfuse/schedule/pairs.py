@@ -27,6 +27,10 @@ SHAPES = {
     32: ((6, 4, 1.0), (12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
     16: ((6, 2, 1.0), (12, 1, 1.15)),
 }
+# The same where the innermost loop of a chain is short, as over the taps of a convolution: gcc writes
+# it out and then holds more values at a time than one step needs.
+SHAPES_OF_SHORT = {32: ((8, 2, 1.0), (7, 2, 1.03), (6, 2, 1.06)), 16: SHAPES[16]}
+SHORT = 16
 # The vectors of columns where there are two rows, three, and so on.
 FOR_FEW = {32: (8, 8, 6, 4), 16: (4, 4, 2, 2)}
 # Columns of a tile that lies in an array: the C compiler writes shorter loops out before it makes
@@ -353,6 +357,8 @@ def _in_registers(
 
     largest = min(STACK_LIMIT, machine.l2 // 2)
     most = largest // (length * lanes * stage.dtype.itemsize)  # vectors of a panel
-    shapes = [shape for shape in SHAPES[registers] if shape[0] <= rows] or SHAPES[registers][:1]
+    inner = [axis.extent for axis in stage.reduce_axes if axis.extent > 1]
+    known = (SHAPES_OF_SHORT if len(inner) > 1 and inner[-1] <= SHORT else SHAPES)[registers]
+    shapes = [shape for shape in known if shape[0] <= rows] or known[:1]
     height, vectors, _ = min([s for s in shapes if s[1] <= most] or shapes[-1:], key=time)
     return height, vectors * lanes
