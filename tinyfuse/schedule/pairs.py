@@ -27,8 +27,8 @@ SHAPES = {
     32: ((6, 4, 1.0), (12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
     16: ((6, 2, 1.0), (12, 1, 1.15)),
 }
-# The same where the innermost loop of a chain is short, as over the taps of a convolution: gcc writes
-# it out and then holds more values at a time than one step needs.
+# The same where the innermost loop of a chain is short, as over the taps of a convolution: gcc
+# writes it out and then holds more values at a time than one step needs.
 SHAPES_OF_SHORT = {32: ((8, 2, 1.0), (7, 2, 1.03), (6, 2, 1.06)), 16: SHAPES[16]}
 SHORT = 16
 # The vectors of columns where there are two rows, three, and so on.
