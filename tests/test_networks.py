@@ -75,8 +75,8 @@ def test_a_pool_by_reshape_is_a_pool():
 def test_pools_have_the_same_bits_however_they_are_scheduled(
     pool: Callable[..., Any], options: dict[str, Any]
 ):
-    image, weight = ((2, 34, 9, 3), (3, 3, 3, 33)) if options else ((2, 3, 34, 9), (33, 3, 3, 3))
-    arrays = [ArraySpec("float32", shape) for shape in (image, weight, (33,), (33,))]
+    image, weight = ((1, 8, 11, 2), (3, 3, 2, 17)) if options else ((1, 2, 8, 11), (17, 2, 3, 3))
+    arrays = [ArraySpec("float32", shape) for shape in (image, weight, (17,), (17,))]
     layers = pooled(pool, **options)
-    assert len(lowered(layers, image, weight, (33,), (33,)).kernels) == 2
-    check_equivalence(layers, *arrays, exact=False, schedules=0, examples=2)
+    assert len(lowered(layers, image, weight, (17,), (17,)).kernels) == 2
+    check_equivalence(layers, *arrays, exact=False, schedules=0, examples=1)
