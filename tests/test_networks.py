@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 
 from tinyfuse import jit, nn
 from tinyfuse.compilation import Lowered
@@ -80,3 +81,67 @@ def test_pools_have_the_same_bits_however_they_are_scheduled(
     layers = pooled(pool, **options)
     assert len(lowered(layers, image, weight, (17,), (17,)).kernels) == 2
     check_equivalence(layers, *arrays, exact=False, schedules=0, examples=1)
+
+
+# --- other ways to write a convolution ------------------------------------------------------------
+
+
+def windows(x):
+    return sliding_window_view(np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), axis=(2, 3))
+
+
+def by_tensordot(x, weight):
+    return np.tensordot(windows(x), weight, axes=((1, 4, 5), (1, 2, 3)))
+
+
+def by_tensordot_of_weights(x, weight):
+    return np.tensordot(weight, windows(x), axes=((1, 2, 3), (1, 4, 5)))
+
+
+def by_matmul(x, weight):
+    """What is called im2col."""
+    o = weight.shape[0]
+    columns = windows(x).transpose(0, 2, 3, 1, 4, 5).reshape(-1, weight.size // o)
+    return columns @ weight.reshape(o, -1).T + 1
+
+
+FORMS = pytest.mark.parametrize("form", [by_tensordot, by_tensordot_of_weights, by_matmul])
+
+
+@FORMS
+def test_windows_that_a_reshape_merges_are_read_where_they_are(form: Callable[..., Any]):
+    program = lowered(form, IMAGE, WEIGHT)
+    assert program.scratch_bytes <= PADDED + PACKED + FEATURES  # no columns
+    product = next(s for s in program.schedule.stages.stages if len(s.reduce_axes) == 3)
+    assert [axis.extent for axis in product.reduce_axes] == [64, 3, 3]
+    assert sorted(axis.extent for axis in product.axes) == [56, 56, 64]
+    assert "%" not in program.as_text("c").partition(f"*restrict {product.name}")[2]
+
+
+@FORMS
+def test_forms_of_convolutions_have_the_same_bits_however_they_are_scheduled(
+    form: Callable[..., Any],
+):
+    arrays = [ArraySpec("float32", shape) for shape in ((2, 2, 5, 7), (6, 2, 3, 3))]
+    check_equivalence(form, *arrays, exact=False, schedules=2, examples=2)
+
+
+@pytest.mark.parametrize("form", [by_tensordot, by_matmul])
+def test_chains_longer_than_a_block_are_split_where_they_were(form: Callable[..., Any]):
+    """460 channels of 9 taps: a block of 4096 products, and the rest."""
+    x, weight = (
+        np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+        for seed, shape in enumerate([(1, 460, 3, 4), (3, 460, 3, 3)])
+    )
+    expected = form(x.astype(np.float64), weight.astype(np.float64))
+    fused, unfused = jit(form)(x, weight), jit(form, fuse=False)(x, weight)
+    np.testing.assert_array_equal(fused, unfused)
+    np.testing.assert_allclose(fused, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+
+
+def test_a_product_whose_columns_are_split_afterwards_is_computed_in_tiles():
+    program = lowered(lambda x, w: (w @ x.reshape(64, -1)).reshape(x.shape), IMAGE, (64, 64))
+    (product,) = [s for s in program.schedule.stages.stages if s.reduce_axes and s.axes]
+    rows = {loop.step for loop in program.schedule[product].loops}
+    assert program.schedule.places.chain(product)[-1] is not program.schedule.places.outputs
+    assert max(rows) > 1

@@ -223,8 +223,24 @@ def _at_once(places: Places, root: Stage, axis: Axis, around: Sequence[Loop]) ->
     site = places.plans[root].compute_at
     if site is not None:
         outer = places.plans[site.stage].loops[: places.depth(site)]
-        steps += [loop.step for loop in outer if along(root, site.stage, loop.axis) is axis]
+        steps += [_read(places, root, axis, site.stage, loop) for loop in outer]
     return min([axis.extent, *steps])
+
+
+def _read(places: Places, stage: Stage, axis: Axis, root: Stage, loop: Loop) -> int:
+    """How many elements along an axis of a stage a step of a loop of the root reads."""
+    if along(stage, root, loop.axis) is axis:
+        return loop.step
+    place, most = stage.axes.index(axis), 1
+    for reader in places.readers[stage]:
+        own = along(reader, root, loop.axis)
+        for load in reads_through(reader, places.inlined):
+            if load.source is stage:
+                first, last = load.indices[place].interval()
+                fixed = load.indices[place].coefficient(own) if own else 0
+                saved = abs(fixed) * (loop.axis.extent - loop.step)
+                most = max(most, last - first + 1 - saved)
+    return most
 
 
 def along(stage: Stage, root: Stage, axis: Axis) -> Axis | None:
