@@ -139,9 +139,9 @@ def test_chains_longer_than_a_block_are_split_where_they_were(form: Callable[...
     np.testing.assert_allclose(fused, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
 
 
-def test_a_product_whose_columns_are_split_afterwards_is_computed_in_tiles():
+def test_a_product_whose_columns_are_split_afterwards_is_computed_once():
+    """In tiles of several rows, and so not in a loop over single rows of what reads it."""
     program = lowered(lambda x, w: (w @ x.reshape(64, -1)).reshape(x.shape), IMAGE, (64, 64))
-    (product,) = [s for s in program.schedule.stages.stages if s.reduce_axes and s.axes]
-    rows = {loop.step for loop in program.schedule[product].loops}
-    assert program.schedule.places.chain(product)[-1] is not program.schedule.places.outputs
-    assert max(rows) > 1
+    flops = sum(cost.flops for cost in program.cost.values())
+    needed = 2 * 64 * 64 * 56 * 56
+    assert needed <= flops <= 1.05 * needed
