@@ -21,6 +21,7 @@ def lowered(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Lowered:
 
 
 IMAGE, WEIGHT, CHANNELS = (1, 64, 56, 56), (64, 64, 3, 3), (64,)
+WEIGHT_16 = (64, 16, 3, 3)
 PADDED, PACKED, FEATURES = 4 * 64 * 58 * 58, 4 * 64 * 64 * 9, 4 * 64 * 56 * 56
 
 
@@ -61,6 +62,13 @@ def test_windows_that_overlap_would_compute_a_convolution_again_and_again():
 
     program = lowered(layers, IMAGE, WEIGHT)
     assert program.scratch_bytes >= PADDED + PACKED + FEATURES
+
+
+@pytest.mark.parametrize("size", [28, 32])
+def test_steps_between_outputs_leave_tiles(size: int):
+    """Also where as many outputs as fill vectors lie side by side, but not what they read."""
+    program = lowered(lambda x, w: nn.conv(x, w, stride=2), (1, 16, 9, 2 * size + 1), WEIGHT_16)
+    assert any("registers" in str(decision) for decision in program.decisions)
 
 
 def test_a_pool_by_reshape_is_a_pool():

@@ -165,7 +165,11 @@ def pair_of(places: Places, stage: Stage, machine: Machine) -> tuple[Axis, Axis]
         (rows, columns)
         for rows, columns in found
         if _panels(loads, columns, lanes, True) is not None
-        or (columns is last and last.extent % lanes == 0)
+        or (
+            columns is last
+            and last.extent % lanes == 0
+            and _panels(loads, columns, lanes, False) is not None
+        )
     ]
     return next(iter(fitting or [pair for pair in found if pair[1] is last]), None)
 
