@@ -147,6 +147,12 @@ def test_chains_longer_than_a_block_are_split_where_they_were(form: Callable[...
     np.testing.assert_allclose(fused, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
 
 
+@FORMS
+def test_products_of_no_windows_are_empty(form: Callable[..., Any]):
+    x, weight = np.zeros((0, 2, 5, 7), np.float32), np.zeros((6, 2, 3, 3), np.float32)
+    assert jit(form)(x, weight).shape == form(x, weight).shape
+
+
 def test_a_product_whose_columns_are_split_afterwards_is_computed_once():
     """In tiles of several rows, and so not in a loop over single rows of what reads it."""
     program = lowered(lambda x, w: (w @ x.reshape(64, -1)).reshape(x.shape), IMAGE, (64, 64))

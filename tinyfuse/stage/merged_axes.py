@@ -54,6 +54,8 @@ def _divided(index: Affine) -> tuple[Axis | None, int]:
 
 def _extents(extent: int, cuts: Sequence[int]) -> Extents:
     """Of an axis that is cut into pieces of these sizes, smallest first."""
+    if not cuts or not extent:
+        return (extent,)
     found: list[int] = []
     size = 1
     for cut in (*cuts, extent):
@@ -62,7 +64,7 @@ def _extents(extent: int, cuts: Sequence[int]) -> Extents:
         if cut > size:
             found.insert(0, cut // size)
         size = cut
-    return tuple(found) or (extent,)
+    return tuple(found)
 
 
 class Split:
