@@ -233,8 +233,11 @@ def _at_once(places: Places, root: Stage, axis: Axis, around: Sequence[Loop]) ->
 
 def _read(places: Places, stage: Stage, axis: Axis, root: Stage, loop: Loop) -> int:
     """How many elements along an axis of a stage a step of a loop of the root reads."""
+    site = places.plans[stage].compute_at
     if along(stage, root, loop.axis) is axis:
         return loop.step
+    if site is None or site.aligned:
+        return axis.extent
     place, most = stage.axes.index(axis), 1
     for reader in places.readers[stage]:
         own = along(reader, root, loop.axis)
