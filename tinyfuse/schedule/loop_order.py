@@ -194,7 +194,7 @@ def _by_rows(
 def row_part(extent: int, itemsize: int, threads: int) -> int:
     """How many elements of a row are added to at a time, in whole cache lines: so many, of this
     size, as stay in the innermost cache, in even parts of which each thread has as many."""
-    count = threads * -(-extent * itemsize // (threads * TILE_BYTES))
+    count = threads * max(1, -(-extent * itemsize // (threads * TILE_BYTES)))
     return LINE * max(LEAST_PART, -(-extent // (count * LINE)))
 
 
