@@ -21,9 +21,11 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
 import bench  # noqa: E402
+import digits  # noqa: E402
 import filters  # noqa: E402
 import fusion  # noqa: E402
 import photo  # noqa: E402
+import text  # noqa: E402
 import timing  # noqa: E402
 import workloads  # noqa: E402
 
@@ -199,3 +201,70 @@ def test_an_example_of_fusion_prints_its_loops(capsys: pytest.CaptureFixture[str
         "after: 1 kernel; 4,098 KiB read and written; 0 KiB of scratch memory",
     ]
     assert "            out_lanes[i, l] from x, y; square, subtract inline" in lines
+
+
+# --- networks -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", digits.NETWORKS)
+def test_a_network_learns_digits(name: str):
+    pytest.importorskip("sklearn", reason="the digits come with scikit-learn: make demo")
+    network, (seen, held_out) = digits.NETWORKS[name], digits.digits()
+    p = digits.trained(network, seen.images, seen.labels, epochs=4)
+    compiled = tinyfuse.jit(network.forward)
+    assert digits.accuracy(compiled, p, held_out) > 0.9
+    expected = network.forward(p, held_out.images)
+    found = compiled(p, held_out.images)
+    assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("name", digits.NETWORKS)
+def test_gradients_are_slopes(name: str):
+    """What a small step along one weight changes in the cross entropy, in float64."""
+    network, random = digits.NETWORKS[name], np.random.default_rng(0)
+    p = {key: value.astype(np.float64) for key, value in network.parameters(random).items()}
+    images, labels = random.random((5, 1, 8, 8)), random.integers(0, 10, 5)
+
+    def entropy() -> float:
+        logits = network.forward(p, images)
+        chosen = np.exp(logits)[np.arange(5), labels] / np.exp(logits).sum(axis=1)
+        return float(-np.log(chosen).mean())
+
+    gradients = network.gradients(p, images, labels)
+    for key, value in p.items():
+        at = np.unravel_index(np.abs(gradients[key]).argmax(), value.shape)
+        old, step = value[at], 1e-6
+        value[at] = old + step
+        above = entropy()
+        value[at] = old - step
+        assert gradients[key][at] == pytest.approx((above - entropy()) / (2 * step), rel=1e-4)
+        value[at] = old
+
+
+def test_a_report_on_digits(capsys: pytest.CaptureFixture):
+    pytest.importorskip("sklearn", reason="the digits come with scikit-learn: make demo")
+    assert digits.main(["perceptron"], epochs=1, seconds=0.0) == 0
+    number, time = r"[\d.]+", r" *[\d.]+ [um]s"
+    pattern = rf"perceptron +{number}% of 360 .*numpy{time}, compiled{time}, 1 kernels for 5, "
+    assert re.match(pattern, capsys.readouterr().out)
+
+
+def test_a_model_writes_what_it_learned(capsys: pytest.CaptureFixture):
+    assert text.main(length=60, seconds=0.0) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(text.zen()[:60] + "\n")
+    assert "100.0% of the letters" in printed
+
+
+def test_letter_by_letter_is_all_at_once():
+    p = text.parameters(np.random.default_rng(1), letters=9)
+    letters = np.random.default_rng(2).integers(0, 9, 12)
+    p["readout"] = np.random.default_rng(3).normal(size=(text.SIZE, 9)).astype(np.float32)
+    expected = (text.hidden(p, letters) @ p["readout"]).argmax(axis=1)
+    step, keys, values = tinyfuse.jit(text.decode), text.empty(12), text.empty(12)
+    for place in range(12):
+        found, own = step(p, letters[place : place + 1], np.array(place), keys, values)
+        assert found[0] == expected[place]
+        for layer, (key, value) in enumerate(own):
+            keys[layer][:, place], values[layer][:, place] = key, value
+    assert step.cache_info().misses == 1

@@ -19,7 +19,7 @@ LEVELS = (
     *("direct", "python_call", "direct_call"),
     *("scheduling", "compilation", "bound", "by_value", "pickling", "jitted", "api"),
     *("quantiles", "keys", "random"),
-    *("inspect", "testing", "__init__"),
+    *("inspect", "testing", "nn", "__init__"),
 )
 MODULES = sorted(ROOT.rglob("*.py"))
 

@@ -210,7 +210,7 @@ def pointwise(x, w):
     [
         (convolution, 2, "i1 < 64 vector"),
         (channels_last, 2, "i3 < 64 vector"),
-        (pooled, 3, "i1 < 64 vector"),
+        (pooled, 2, "i1 < 64 vector"),
         (pointwise, 1, "i3 < 32 vector"),
     ],
 )

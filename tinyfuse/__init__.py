@@ -9,7 +9,7 @@ from tinyfuse.api import ShapeDtypeStruct, cache_info, disable_jit, jit, make_gr
 from tinyfuse.errors import TinyfuseError
 
 if TYPE_CHECKING:
-    from tinyfuse import errors, random, testing
+    from tinyfuse import errors, nn, random, testing
     from tinyfuse.calibration import calibrate
     from tinyfuse.compilation import Compiled, Lowered, Traced
     from tinyfuse.control_flow import cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
@@ -41,6 +41,7 @@ __all__ = [
     "make_graph",
     "map",
     "name",
+    "nn",
     "num_threads",
     "random",
     "scan",
@@ -73,7 +74,7 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(importlib.import_module(_LATER[name]), name)
-    if name in ("random", "testing"):
+    if name in ("nn", "random", "testing"):
         return importlib.import_module(f"tinyfuse.{name}")
     raise AttributeError(f"module 'tinyfuse' has no attribute {name!r}")
 

@@ -27,6 +27,10 @@ SHAPES = {
     32: ((6, 4, 1.0), (12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
     16: ((6, 2, 1.0), (12, 1, 1.15)),
 }
+# The same where the innermost loop of a chain is short, as over the taps of a convolution: gcc
+# writes it out and then holds more values at a time than one step needs.
+SHAPES_OF_SHORT = {32: ((8, 2, 1.0), (7, 2, 1.03), (6, 2, 1.06)), 16: SHAPES[16]}
+SHORT = 16
 # The vectors of columns where there are two rows, three, and so on.
 FOR_FEW = {32: (8, 8, 6, 4), 16: (4, 4, 2, 2)}
 # Columns of a tile that lies in an array: the C compiler writes shorter loops out before it makes
@@ -162,7 +166,11 @@ def pair_of(places: Places, stage: Stage, machine: Machine) -> tuple[Axis, Axis]
         (rows, columns)
         for rows, columns in found
         if _panels(loads, columns, lanes, True) is not None
-        or (columns is last and last.extent % lanes == 0)
+        or (
+            columns is last
+            and last.extent % lanes == 0
+            and _panels(loads, columns, lanes, False) is not None
+        )
     ]
     return next(iter(fitting or [pair for pair in found if pair[1] is last]), None)
 
@@ -220,8 +228,27 @@ def _at_once(places: Places, root: Stage, axis: Axis, around: Sequence[Loop]) ->
     site = places.plans[root].compute_at
     if site is not None:
         outer = places.plans[site.stage].loops[: places.depth(site)]
-        steps += [loop.step for loop in outer if along(root, site.stage, loop.axis) is axis]
+        steps += [_read(places, root, axis, site.stage, loop) for loop in outer]
     return min([axis.extent, *steps])
+
+
+def _read(places: Places, stage: Stage, axis: Axis, root: Stage, loop: Loop) -> int:
+    """How many elements along an axis of a stage a step of a loop of the root reads."""
+    site = places.plans[stage].compute_at
+    if along(stage, root, loop.axis) is axis:
+        return loop.step
+    if site is None or site.aligned:
+        return axis.extent
+    place, most = stage.axes.index(axis), 1
+    for reader in places.readers[stage]:
+        own = along(reader, root, loop.axis)
+        for load in reads_through(reader, places.inlined):
+            if load.source is stage:
+                first, last = load.indices[place].interval()
+                fixed = load.indices[place].coefficient(own) if own else 0
+                saved = abs(fixed) * (loop.axis.extent - loop.step)
+                most = max(most, last - first + 1 - saved)
+    return most
 
 
 def along(stage: Stage, root: Stage, axis: Axis) -> Axis | None:
@@ -354,6 +381,8 @@ def _in_registers(
 
     largest = min(STACK_LIMIT, machine.l2 // 2)
     most = largest // (length * lanes * stage.dtype.itemsize)  # vectors of a panel
-    shapes = [shape for shape in SHAPES[registers] if shape[0] <= rows] or SHAPES[registers][:1]
+    inner = [axis.extent for axis in stage.reduce_axes if axis.extent > 1]
+    known = (SHAPES_OF_SHORT if len(inner) > 1 and inner[-1] <= SHORT else SHAPES)[registers]
+    shapes = [shape for shape in known if shape[0] <= rows] or known[:1]
     height, vectors, _ = min([s for s in shapes if s[1] <= most] or shapes[-1:], key=time)
     return height, vectors * lanes

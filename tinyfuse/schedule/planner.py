@@ -16,6 +16,7 @@ from tinyfuse.schedule.few_rows import stream_few_rows
 from tinyfuse.schedule.groups import VECTOR_ROW, Group, Grouping, Read, is_same_element
 from tinyfuse.schedule.loop_legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
+from tinyfuse.schedule.pools import pool_rows
 from tinyfuse.schedule.prefetching import prefetch_rows
 from tinyfuse.schedule.register_tiles import tile_reductions
 from tinyfuse.schedule.rounds import going_round
@@ -92,6 +93,7 @@ def _scheduled(
     if fuse:
         schedule, found = block_rows(schedule, found, machine, stored)
         schedule, found = stream_few_rows(schedule, found, machine, stored)
+        schedule, found = pool_rows(schedule, found, machine, stored)
         schedule, found = tile_reductions(schedule, found, machine, stored)
         schedule, found = sum_side_by_side(schedule, found, machine, stored)
         schedule, found = copy_transposed(schedule, found, machine, stored)

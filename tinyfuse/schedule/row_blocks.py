@@ -55,6 +55,8 @@ def block_rows(
             continue
         width = _common_width(schedule.places, root, machine)
         blocks = None if width else _blocks(schedule.places, root, machine)
+        if blocks and not _has_tiles(_blocked(schedule, blocks), blocks, machine):
+            blocks = None
         if width:
             schedule, changed = _by_columns(schedule, root, width, machine), attached
             reason = f"one kernel computes it and {root.name}, {width} columns of each at a time"
@@ -70,6 +72,11 @@ def block_rows(
             if schedule[stage].compute_at is None:
                 known[stage.name] = replace(known[stage.name], action="store")
     return schedule, tuple([known[stage.name] for stage in schedule.stages.stages])
+
+
+def _has_tiles(blocked: Schedule, blocks: Blocks, machine: Machine) -> bool:
+    """Whether a product that is computed for a block, or what reads it, is computed in tiles."""
+    return any(tile_of(blocked, stage, machine) for stage in (*blocks.moved, blocks.root))
 
 
 def _apart(schedule: Schedule, root: Stage, machine: Machine) -> list[Stage]:

@@ -17,7 +17,7 @@ from tinyfuse.stage.ir import Stage, Stages
 from tinyfuse.stage.layout import Layout, output_layouts
 from tinyfuse.stage.names import AxisNames, Names, StageName, stage_names
 from tinyfuse.stage.rules import RULES
-from tinyfuse.stage.views import INDEX_MAPS, Indices, View, axis_indices, whole
+from tinyfuse.stage.views import INDEX_MAPS, Indices, View, axis_indices, split_index, whole
 
 if TYPE_CHECKING:
     from tinyfuse.source import Source
@@ -76,6 +76,7 @@ class Builder:
 
     def __init__(self, graph: Graph, part: Part | None = None):
         self.layouts = {} if part else output_layouts(graph)
+        self.outputs = frozenset(graph.outputs)
         self.names = part.names if part else Names()
         self.name = part.name if part else self.names.fresh(graph.name)
         called = part.called if part else None
@@ -134,6 +135,30 @@ class Builder:
         stored = self._laid_out(layout, axes, reduction) if layout else axes
         stage = self.add(name, stored, body, var.dtype, named=named, **reduction)
         self.views[var] = View(stage, axes, axis_indices(stored)) if layout else whole(stage)
+        return stage
+
+    def keeps_shape(self, var: Var) -> bool:
+        """Whether the stage of a value has to have its axes: it is returned, or laid out."""
+        return var in self.layouts or var in self.outputs
+
+    def define_split(
+        self,
+        var: Var,
+        split: Sequence[tuple[int, ...]],
+        axes: tuple[Axis, ...],
+        body: Expr,
+        **reduction: Any,
+    ) -> Stage:
+        """Add the stage that computes a value of the graph, each axis of which is split into some.
+
+        split: the extents for each axis of the value.
+        """
+        stage = self.define(var, axes, body, **reduction)
+        if len(axes) > len(split):
+            logical = self.axes(var.shape)
+            indices = zip(axis_indices(logical), split, strict=True)
+            parts = [part for index, sizes in indices for part in split_index(index, sizes)]
+            self.views[var] = View(stage, logical, tuple(parts))
         return stage
 
     def _laid_out(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.expr import Accumulator, Cast, Const, Expr, Index, IndexTest, Load, Op, select
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Order, Stage
+from tinyfuse.stage.merged_axes import Split, merged_extents
 from tinyfuse.stage.views import ZERO, axis_indices, split_index
 
 if TYPE_CHECKING:
@@ -238,29 +240,40 @@ def _expand(step: Step, order: StepOrder) -> Stage:
 
 
 def contract(builder: Builder, eqn: Eqn) -> None:
-    """The stage rule of `primitives.contract`: chains of fused multiply-adds."""
+    """The stage rule of `primitives.contract`: chains of fused multiply-adds.
+
+    An axis that operands divide, as one into which a reshape has merged several, is split into
+    what it was merged of: the order of the products is the same.
+    """
     a, b = eqn.inputs
     lhs, rhs = eqn.params["lhs"], eqn.params["rhs"]
     dtype = eqn.output.dtype
 
-    def accumulate(so_far: Expr, position: Position) -> Expr:
-        factors = [
-            builder.element(atom, tuple([position.get(label, ZERO) for label in labels]))
+    def factors(indices: Mapping[int, Affine]) -> list[Expr]:
+        return [
+            builder.element(atom, tuple([indices[label] for label in labels]))
             for atom, labels in ((a, lhs), (b, rhs))
         ]
-        return Op("fma", (*factors, so_far), dtype)
+
+    sizes = {**dict(zip(lhs, a.shape, strict=True)), **dict(zip(rhs, b.shape, strict=True))}
+    whole = () if builder.keeps_shape(eqn.output) else eqn.params["out"]
+    run = tuple([lhs[axis] for step in builder.steps[eqn] for axis in step.axes])
+    split = Split(sizes, merged_extents(factors, sizes, (*whole, *run)))
+
+    def accumulate(so_far: Expr, position: Position) -> Expr:
+        return Op("fma", (*factors(split.merged(position)), so_far), dtype)
 
     steps = builder.steps[eqn]
     step = Step(
         builder,
         builder.called[eqn.output].text,
-        kept=tuple(eqn.params["out"]),
-        run=tuple([lhs[axis] for step in steps for axis in step.axes]),
-        extents={**dict(zip(lhs, a.shape, strict=True)), **dict(zip(rhs, b.shape, strict=True))},
+        kept=split.parts(eqn.params["out"]),
+        run=split.parts(run),
+        extents=split.extents,
         accumulate=accumulate,
         combine=REDUCE_OPS["sum"].combine,
         start=REDUCE_OPS["sum"].start(dtype),
-        finish=builder.defines(eqn.output),
+        finish=partial(builder.define_split, eqn.output, split.of(eqn.params["out"])),
     )
     _expand(step, steps[0].order) if steps else _single(step)
 

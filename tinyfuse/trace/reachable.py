@@ -116,8 +116,11 @@ def _is_ours(cls: type) -> bool:
 def is_users(module: str, file: str) -> bool:
     """Whether code belongs neither to Python, nor to numpy, nor to tinyfuse.
 
-    file: where it is; "" where only its module is known.
+    file: where it is; "" where only its module is known. The layers in `tinyfuse.nn` are plain
+    numpy, and traced as such.
     """
+    if module == "tinyfuse.nn":
+        return True
     if file.startswith(_OURS) or module.partition(".")[0] in ("numpy", "tinyfuse", "builtins"):
         return False
     if not file:

@@ -1,0 +1,161 @@
+"""How many kernels layers of networks are, and how much scratch memory they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+
+from tinyfuse import jit, nn
+from tinyfuse.compilation import Lowered
+from tinyfuse.machine import REFERENCE
+from tinyfuse.testing import ArraySpec, check_equivalence
+
+
+def lowered(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Lowered:
+    traced = jit(function).trace(*[np.zeros(shape, np.float32) for shape in shapes])
+    return Lowered(traced, traced.options, REFERENCE)
+
+
+IMAGE, WEIGHT, CHANNELS = (1, 64, 56, 56), (64, 64, 3, 3), (64,)
+WEIGHT_16 = (64, 16, 3, 3)
+PADDED, PACKED, FEATURES = 4 * 64 * 58 * 58, 4 * 64 * 64 * 9, 4 * 64 * 56 * 56
+
+
+def conv_bn_relu(x, weight, scale, shift):
+    y = nn.conv(x, weight, padding=1)
+    return nn.relu(y * scale[:, None, None] + shift[:, None, None])
+
+
+def test_what_follows_a_convolution_is_in_its_kernel():
+    program = lowered(conv_bn_relu, IMAGE, WEIGHT, CHANNELS, CHANNELS)
+    assert program.scratch_bytes == PADDED + PACKED
+    assert len(program.kernels) == 2
+
+
+def pooled(pool: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    def layers(x, weight, scale, shift):
+        y = nn.conv(x, weight, padding=1, **options)
+        if not options:
+            scale, shift = scale[:, None, None], shift[:, None, None]
+        return pool(nn.relu(y * scale + shift), 2, **options)
+
+    return layers
+
+
+@pytest.mark.parametrize("pool", [nn.max_pool, nn.avg_pool])
+def test_a_convolution_that_is_pooled_is_never_stored(pool: Callable[..., Any]):
+    program = lowered(pooled(pool), IMAGE, WEIGHT, CHANNELS, CHANNELS)
+    assert program.scratch_bytes == PADDED + PACKED
+    assert len(program.kernels) == 2
+    image, weight = (1, 56, 56, 64), (3, 3, 64, 64)
+    program = lowered(pooled(pool, channels_last=True), image, weight, CHANNELS, CHANNELS)
+    assert program.scratch_bytes <= PADDED + PACKED
+
+
+def test_windows_that_overlap_would_compute_a_convolution_again_and_again():
+    def layers(x, weight):
+        return nn.max_pool(nn.conv(x, weight, padding=1), 3, stride=2)
+
+    program = lowered(layers, IMAGE, WEIGHT)
+    assert program.scratch_bytes >= PADDED + PACKED + FEATURES
+
+
+@pytest.mark.parametrize("size", [28, 32])
+def test_steps_between_outputs_leave_tiles(size: int):
+    """Also where as many outputs as fill vectors lie side by side, but not what they read."""
+    program = lowered(lambda x, w: nn.conv(x, w, stride=2), (1, 16, 9, 2 * size + 1), WEIGHT_16)
+    assert any("registers" in str(decision) for decision in program.decisions)
+
+
+def test_a_pool_by_reshape_is_a_pool():
+    def layers(x, weight):
+        y = nn.conv(x, weight, padding=1)
+        return y.reshape(1, 64, 28, 2, 28, 2).max(axis=(3, 5))
+
+    assert lowered(layers, IMAGE, WEIGHT).scratch_bytes == PADDED + PACKED
+
+
+@pytest.mark.parametrize("options", [{}, {"channels_last": True}])
+@pytest.mark.parametrize("pool", [nn.max_pool, nn.avg_pool])
+def test_pools_have_the_same_bits_however_they_are_scheduled(
+    pool: Callable[..., Any], options: dict[str, Any]
+):
+    image, weight = ((1, 8, 11, 2), (3, 3, 2, 17)) if options else ((1, 2, 8, 11), (17, 2, 3, 3))
+    arrays = [ArraySpec("float32", shape) for shape in (image, weight, (17,), (17,))]
+    layers = pooled(pool, **options)
+    assert len(lowered(layers, image, weight, (17,), (17,)).kernels) == 2
+    check_equivalence(layers, *arrays, exact=False, schedules=0, examples=1)
+
+
+# --- other ways to write a convolution ------------------------------------------------------------
+
+
+def windows(x):
+    return sliding_window_view(np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), axis=(2, 3))
+
+
+def by_tensordot(x, weight):
+    return np.tensordot(windows(x), weight, axes=((1, 4, 5), (1, 2, 3)))
+
+
+def by_tensordot_of_weights(x, weight):
+    return np.tensordot(weight, windows(x), axes=((1, 2, 3), (1, 4, 5)))
+
+
+def by_matmul(x, weight):
+    """What is called im2col."""
+    o = weight.shape[0]
+    columns = windows(x).transpose(0, 2, 3, 1, 4, 5).reshape(-1, weight.size // o)
+    return columns @ weight.reshape(o, -1).T + 1
+
+
+FORMS = pytest.mark.parametrize("form", [by_tensordot, by_tensordot_of_weights, by_matmul])
+
+
+@FORMS
+def test_windows_that_a_reshape_merges_are_read_where_they_are(form: Callable[..., Any]):
+    program = lowered(form, IMAGE, WEIGHT)
+    assert program.scratch_bytes <= PADDED + PACKED + FEATURES  # no columns
+    product = next(s for s in program.schedule.stages.stages if len(s.reduce_axes) == 3)
+    assert [axis.extent for axis in product.reduce_axes] == [64, 3, 3]
+    assert sorted(axis.extent for axis in product.axes) == [56, 56, 64]
+    assert "%" not in program.as_text("c").partition(f"*restrict {product.name}")[2]
+
+
+@FORMS
+def test_forms_of_convolutions_have_the_same_bits_however_they_are_scheduled(
+    form: Callable[..., Any],
+):
+    arrays = [ArraySpec("float32", shape) for shape in ((2, 2, 5, 7), (6, 2, 3, 3))]
+    check_equivalence(form, *arrays, exact=False, schedules=2, examples=2)
+
+
+@pytest.mark.parametrize("form", [by_tensordot, by_matmul])
+def test_chains_longer_than_a_block_are_split_where_they_were(form: Callable[..., Any]):
+    """460 channels of 9 taps: a block of 4096 products, and the rest."""
+    x, weight = (
+        np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+        for seed, shape in enumerate([(1, 460, 3, 4), (3, 460, 3, 3)])
+    )
+    expected = form(x.astype(np.float64), weight.astype(np.float64))
+    fused, unfused = jit(form)(x, weight), jit(form, fuse=False)(x, weight)
+    np.testing.assert_array_equal(fused, unfused)
+    np.testing.assert_allclose(fused, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+
+
+@FORMS
+def test_products_of_no_windows_are_empty(form: Callable[..., Any]):
+    x, weight = np.zeros((0, 2, 5, 7), np.float32), np.zeros((6, 2, 3, 3), np.float32)
+    assert jit(form)(x, weight).shape == form(x, weight).shape
+
+
+def test_a_product_whose_columns_are_split_afterwards_is_computed_once():
+    """In tiles of several rows, and so not in a loop over single rows of what reads it."""
+    program = lowered(lambda x, w: (w @ x.reshape(64, -1)).reshape(x.shape), IMAGE, (64, 64))
+    flops = sum(cost.flops for cost in program.cost.values())
+    needed = 2 * 64 * 64 * 56 * 56
+    assert needed <= flops <= 1.05 * needed
