@@ -110,3 +110,12 @@ def test_what_does_not_scale_channels_stays(layer: Callable[..., Any]):
     arrays = (X, WEIGHT, GAIN)
     before = simplify(jit(layer).trace(*arrays).graph)
     assert fold_batch_norm(before) is before
+
+
+def test_it_is_applied_where_it_is_asked_for():
+    arrays = normal(2, 8, 12, 12), normal(16, 8, 3, 3), *(normal(16, seed=at) for at in range(4))
+    arrays = (*arrays[:3], np.abs(arrays[3]), *arrays[4:])
+    plain, folded = jit(conv_norm), jit(conv_norm, rewrites="fold_batch_norm")
+    text = folded.lower(*arrays).as_text("graph")
+    assert text != plain.lower(*arrays).as_text("graph")
+    np.testing.assert_allclose(folded(*arrays), plain(*arrays), rtol=1e-4, atol=1e-5)

@@ -232,7 +232,7 @@ def test_rewrites_are_chosen() -> None:
     assert "softmax_contract" not in lowered(attention, *CROSS, rewrites=()).as_text("graph")
     chosen = lowered(attention, *CROSS, rewrites="online_softmax")
     assert chosen.as_text("graph") == lowered(attention, *CROSS).as_text("graph")
-    with pytest.raises(ValueError, match=r"there is no 'offline', only: online_softmax"):
+    with pytest.raises(ValueError, match=r"there is no 'offline', only: fold_batch_norm, online"):
         tinyfuse.jit(attention, rewrites=("offline",))
 
 

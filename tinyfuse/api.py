@@ -104,6 +104,7 @@ def jit(
             NonFiniteError where one makes a NaN or an infinity that its operands have not.
         rewrites: names of those to apply, each of which changes bits; None: "online_softmax", by
             which attention needs no array of all weights (`tinyfuse.graph.online_softmax`).
+            "fold_batch_norm" moves the scales of channels into the weights of products.
         maxsize: how many programs are kept in memory; the one used longest ago goes first.
 
     Raises:

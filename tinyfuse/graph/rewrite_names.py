@@ -1,6 +1,6 @@
 """What the named rewrites of graphs are called; what they do stands in `rewrites`."""
 
 # Those that there are, in the order in which they are applied.
-REWRITES = ("online_softmax",)
+REWRITES = ("fold_batch_norm", "online_softmax")
 # Those that are applied where nothing else is asked for: they are at least as accurate.
 DEFAULT_REWRITES = ("online_softmax",)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from tinyfuse.graph.fold_batch_norm import fold_batch_norm
 from tinyfuse.graph.ir import Graph
 from tinyfuse.graph.online_softmax import online_softmax
 from tinyfuse.graph.rewrite_names import DEFAULT_REWRITES, REWRITES
 
-_REWRITES: dict[str, Callable[[Graph], Graph]] = {"online_softmax": online_softmax}
+_REWRITES: dict[str, Callable[[Graph], Graph]] = {
+    "fold_batch_norm": fold_batch_norm,
+    "online_softmax": online_softmax,
+}
 
 
 def rewritten(graph: Graph, names: Collection[str] = DEFAULT_REWRITES) -> Graph:
