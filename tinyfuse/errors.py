@@ -271,6 +271,11 @@ class InPlaceWriteError(TinyfuseError, TypeError):
 
         table = load_table()
         table[0] = x.sum()           # pass the table as an argument, or write table = np.array(...)
+
+    What `tinyfuse.constant` gives is never written, inside a traced function or outside: compiled
+    programs keep what they have computed of its elements::
+
+        w[0] = 1                     # make a new constant of a copy, or pass a plain array
     """
 
 

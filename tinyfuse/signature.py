@@ -15,6 +15,7 @@ import numpy as np
 
 from tinyfuse.dtypes import FLOAT64, SUPPORTED, describe, is_supported
 from tinyfuse.errors import ArgumentError, TinyfuseError, UnsupportedDtypeError
+from tinyfuse.fixed import Constant
 from tinyfuse.memory import near_pairs, same_memory
 from tinyfuse.parameters import Arguments, Parameters
 from tinyfuse.records import replace
@@ -87,7 +88,7 @@ def _type_of_array(value: Any) -> Any:
 
 NOT_A_LEAF = object()  # in the key of a call that has to be taken apart
 
-BY_VALUE = (type(None), bool, int, str, bytes, types.FunctionType)
+BY_VALUE = (type(None), bool, int, str, bytes, types.FunctionType, Constant)
 
 # What a leaf of this very type contributes to the key of a call. An entry costs a fraction of a
 # microsecond, `leaf` much more.
@@ -391,6 +392,8 @@ def _leaf_text(name: str, spec: ArgumentSpec) -> str:
 
 
 def spec_text(spec: ArgumentSpec) -> str:
+    if type(spec.value) is Constant:
+        return f"constant {describe(spec.value.shape, spec.value.dtype)}"
     if spec.kind == "static":
         text = getattr(spec.value, "__qualname__", None) or repr(spec.value)
         return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 3]}..."

@@ -74,6 +74,8 @@ def typed(value: Any) -> Any:
         return type(value), frozenset(map(typed, value))
     if isinstance(value, np.generic):
         return value.dtype, value.tobytes()
+    if isinstance(value, Leaf):
+        return Identity(value)
     return type(value), repr(value) if isinstance(value, float | complex) else value
 
 
@@ -93,9 +95,24 @@ def same_keys(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
 
 
 class Leaf:
-    """Base of classes whose objects are not taken apart."""
+    """Base of classes whose objects are not taken apart, and equal themselves alone."""
 
     __slots__ = ()
+
+
+class Identity:
+    """Equal for the very same object."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 def flatten(value: Any, kept: Iterable[Any] = ()) -> tuple[list[Any], TreeDef]:

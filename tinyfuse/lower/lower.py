@@ -136,7 +136,9 @@ class _Lowering(ChainLowering):
         name = stage.name
         if scope is Scope.SCRATCH and stage not in self.arrays:
             name = unused(name, self.taken)
-        buffer = self.arrays.get(stage) or Buffer(name, stage.dtype, size, scope)
+        buffer = self.arrays.get(stage)
+        if buffer is None:
+            buffer = Buffer(name, stage.dtype, size, scope, constant=stage.constant)
         origin = tuple([region[axis].base for axis in stage.axes])
         if not any(start.terms or start.constant for start in origin):
             origin = ()

@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyfuse.dtypes import is_supported
 from tinyfuse.errors import LeakedTracerError, SideEffectError, UnsupportedDtypeError
+from tinyfuse.fixed import Constant
 from tinyfuse.graph.ir import Atom, Eqn, Primitive, Var
 from tinyfuse.graph.shapes import infer
 from tinyfuse.source import UNKNOWN, Source, here, location
@@ -134,6 +135,15 @@ class GraphBuilder:
             kept.flags.writeable = False
             self._constants[key] = self._add(kept, None)[1]
         return self._constants[key]
+
+    def fixed(self, value: Constant, name: str | None) -> Var:
+        """The hidden input for a constant; its name is that of the first place it is found at."""
+        array = np.asarray(value)
+        known = self._captured.get(id(array))
+        if known is None:
+            var = Var(array.shape, array.dtype, name, constant=True)
+            known = self._captured[id(array)] = Captured(array, None), var
+        return known[1]
 
     def capture_at(self, array: np.ndarray, place: Place) -> Var:
         """The hidden input for an array that was found at this place."""

@@ -10,9 +10,10 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, describe, is_supported
+from tinyfuse.fixed import Constant, written
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
-from tinyfuse.trace.builder import active, leaked
+from tinyfuse.trace.builder import GraphBuilder, active, leaked
 from tinyfuse.trace.cells import Question
 from tinyfuse.trace.layouts import has_view, is_contiguous, is_fortran
 from tinyfuse.trace.tracer import Tracer
@@ -34,6 +35,8 @@ def traced(value: Any) -> Tracer:
         return value
     if kind in (TracedFloat, TracedInt):
         return Tracer(builder, value._atom, scalar=True)
+    if kind is Constant:
+        return fixed(builder, value)
     if isinstance(value, np.generic):
         return Tracer(builder, Literal(require_supported(value)), scalar=True)
     if not isinstance(value, np.ndarray):
@@ -43,6 +46,14 @@ def traced(value: Any) -> Tracer:
     real = Tracer(builder, builder.capture(value))
     real._read_only = _NOT_FOLLOWED
     return real
+
+
+def fixed(builder: GraphBuilder, value: Constant, name: str | None = None) -> Tracer:
+    """A tracer for a constant, found in a variable of that name; it refuses to be written."""
+    tracer = Tracer(builder, builder.fixed(value, name))
+    tracer._read_only = str(written())
+    tracer._born = 0  # it was there before whatever part of the function shows it first
+    return tracer
 
 
 _NOT_FOLLOWED = (

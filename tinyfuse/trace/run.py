@@ -15,6 +15,7 @@ from tinyfuse.config import compile_log as log
 from tinyfuse.dispatch import paused
 from tinyfuse.dtypes import FLOAT64, describe, is_supported
 from tinyfuse.errors import SideEffectError, UnsupportedDtypeError
+from tinyfuse.fixed import Constant
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Graph, Literal, Var
 from tinyfuse.source import Source
@@ -178,6 +179,8 @@ def _stand_in(
     builder: GraphBuilder, scope: Scope, spec: ArgumentSpec, at: int, name: str | None
 ) -> Any:
     if spec.kind == "static":
+        if type(spec.value) is Constant:
+            return scope.fixed_array(spec.value, name)
         callables = (FunctionType, MethodType, functools.partial)
         return scope.see_root(spec.value) if isinstance(spec.value, callables) else spec.value
     dtype = FLOAT64 if spec.kind == "weak" else spec.dtype
