@@ -159,10 +159,10 @@ class Lowered:
     def kernels(self) -> tuple[Kernel, ...]:
         """The loop nests that compute stages, in the order they run; those that differ in names
         alone call one C function."""
-        return tuple([kernel for kernel in self._all_kernels if not self._is_pack(kernel)])
+        return tuple([kernel for kernel in self.all_kernels if not self._is_pack(kernel)])
 
     @property
-    def _all_kernels(self) -> tuple[Kernel, ...]:
+    def all_kernels(self) -> tuple[Kernel, ...]:
         """Those that run once first."""
         return (*(self.once.kernels if self.once else ()), *self.loops.kernels)
 
@@ -175,14 +175,14 @@ class Lowered:
                 decision
                 for schedule, decisions in self._scheduled
                 if decisions
-                for decision in weighed(schedule, decisions, self._all_kernels, self.machine)
+                for decision in weighed(schedule, decisions, self.all_kernels, self.machine)
             ]
         )
 
     @property
     def packs(self) -> tuple[Kernel, ...]:
         """The loop nests that only copy what a kernel reads, to where it lies better."""
-        return tuple([kernel for kernel in self._all_kernels if self._is_pack(kernel)])
+        return tuple([kernel for kernel in self.all_kernels if self._is_pack(kernel)])
 
     def _is_pack(self, kernel: Kernel) -> bool:
         return any(copies(each.stages).issuperset(kernel.stages) for each in self.schedules)
@@ -195,14 +195,12 @@ class Lowered:
     @property
     def cost(self) -> Mapping[str, Cost]:
         """For each loop nest its arithmetic operations, and the bytes it reads and writes."""
-        return {kernel.name: kernel.cost for kernel in self._all_kernels}
+        return {kernel.name: kernel.cost for kernel in self.all_kernels}
 
     @property
-    def constant_bytes(self) -> int:
-        """Bytes of the constants that it reads, and of what is computed of them and kept."""
-        constants = [var for var in self.graph.inputs if var.constant]
-        kept = self.once.outputs if self.once else ()
-        return sum(map(_bytes, constants)) + sum([buffer.nbytes for buffer in kept])
+    def kept_bytes(self) -> int:
+        """Bytes of what is computed of constants once, and read at every call."""
+        return sum([buffer.nbytes for buffer in self.once.outputs]) if self.once else 0
 
     @property
     def predicted_seconds(self) -> float:
@@ -391,7 +389,7 @@ class Compiled:
             sum(map(_bytes, graph.outputs)),
             self.scratch_bytes,
             0 if self._entry is None else self._entry.path.stat().st_size,
-            self.lowered.constant_bytes,
+            sum([_bytes(var) for var in graph.inputs if var.constant]) + self.lowered.kept_bytes,
         )
 
     def profile(self, /, *args: Any, repeat: int = 20, **kwargs: Any) -> Profile:

@@ -207,7 +207,10 @@ class Executable:
         inputs, captured = self._graph.inputs, program.trace.captured
         site = self._site
         self.guards = program.trace.guards
-        kept = [(Captured(array, None), Var(array.shape, array.dtype, name)) for name, array in program.kept]
+        kept = [
+            (Captured(array, None), Var(array.shape, array.dtype, name))
+            for name, array in program.kept
+        ]
         self.captured = (*zip(captured, inputs[len(site.places) :], strict=True), *kept)
         places = (*site.places, *range(site.arity, site.arity + len(captured)))
         self.operands = [(places[at], inputs[at]) for at in program.plan.operands]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyfuse.runtime.library import Entry, aligned, scratch
+from tinyfuse.runtime.library import Entry, aligned
 
 if TYPE_CHECKING:
     from tinyfuse.compilation import Lowered
@@ -40,7 +40,8 @@ class Kept:
         given = [constants[buffer.name] for buffer in loops.inputs]
         made = [aligned(buffer.nbytes)[: buffer.nbytes] for buffer in loops.outputs]
         threads = self._lowered.options.threads if loops.shares_work else 1
-        status = entry([*given, *made], scratch(loops.scratch_bytes), threads)
+        memory = aligned(loops.scratch_bytes)  # not kept, as that of calls is
+        status = entry([*given, *made], memory, threads)
         if status:
             raise RuntimeError(f"the compiled {loops.name} failed with status {status}")
         for buffer, array in zip(loops.outputs, made, strict=True):

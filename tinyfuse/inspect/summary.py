@@ -63,6 +63,13 @@ def notes(facts: Facts) -> list[str]:
             f"{count} without computing: arguments, captured arrays, views of arrays, or values"
             " that are the same at every call."
         )
+    if facts.once:
+        kernels = plural(len(facts.once), "kernel")
+        runs = "runs" if len(facts.once) == 1 else "run"
+        kept = size_text(facts.lowered.kept_bytes)
+        said.append(
+            f"Before the first call {kernels} {runs} once, of constants alone; kept: {kept}."
+        )
     if facts.written:
         said.append(f"Written at the end of a call: {names_text(facts.written)}.")
     return said

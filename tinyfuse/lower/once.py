@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
-from tinyfuse.loops.ir import Buffer, Kernel, Loops, Repeat, Scope, Steps, walk_steps
+from tinyfuse.loops.ir import (
+    Buffer,
+    Choice,
+    Kernel,
+    Loops,
+    Repeat,
+    Scope,
+    Steps,
+    walk_steps,
+)
 from tinyfuse.loops.names import unused
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.records import dataclass, replace
@@ -27,7 +37,7 @@ def parted(loops: Loops) -> Parted:
     if not kernels:
         return Parted(loops, None)
     rest = [kernel for kernel in loops.kernels if kernel not in kernels]
-    made = [buffer for kernel in kernels for buffer in kernel.parameters if _makes(kernel, buffer)]
+    made = {b: None for kernel in kernels for b in kernel.parameters if b in kernel.written}
     read = {buffer for kernel in rest for buffer in kernel.parameters}
     kept = [buffer for buffer in made if buffer in read]
     used = {buffer for kernel in kernels for buffer in kernel.parameters}
@@ -45,37 +55,36 @@ def parted(loops: Loops) -> Parted:
     return Parted(_without(loops, rest, kept, set(made)), once)
 
 
-def _makes(kernel: Kernel, buffer: Buffer) -> bool:
-    return buffer in kernel.written
-
-
 def _fixed_kernels(loops: Loops) -> dict[Kernel, None]:
     """The kernels whose results are the same at every call, in their order."""
-    writers: dict[Buffer, int] = {}
+    writers: dict[Buffer, list[Kernel]] = {}
     for kernel in loops.kernels:
         for buffer in kernel.written:
-            writers[buffer] = writers.get(buffer, 0) + 1
-    decided = _exchanged(loops.steps) if loops.steps else set()
-    found: dict[Kernel, None] = {}
-    known = {buffer for buffer in loops.inputs if buffer.constant}
-    for kernel in loops.kernels if known else ():
-        reads = [buffer for buffer in kernel.parameters if buffer not in kernel.written]
-        movable = all(
-            buffer.scope is Scope.SCRATCH and writers[buffer] == 1 and buffer not in decided
-            for buffer in kernel.written
-        )
-        if reads and movable and known.issuperset(reads):
-            found[kernel] = None
-            known.update(kernel.written)
+            writers.setdefault(buffer, []).append(kernel)
+    constants = {buffer for buffer in loops.inputs if buffer.constant}
+    found = dict.fromkeys(loops.kernels) if constants else {}
+    bound = _bound(loops.steps, writers) if loops.steps else set()
+    before = -1
+    while len(found) != before:
+        before = len(found)
+        known = {each for each, by in writers.items() if found.keys() >= {*by}} - bound
+        known = {each for each in known if each.scope is Scope.SCRATCH} | constants
+        found = {kernel: None for kernel in found if known.issuperset(kernel.parameters)}
     return found
 
 
-def _exchanged(steps: Steps) -> set[Buffer]:
-    """The buffers that are given other memory while a program runs, and those it counts in."""
-    nodes = list(walk_steps(steps))
-    moved = [buffer for node in nodes if isinstance(node, Steps) for move in node.moves for buffer in move]
-    counted = [node.turn for node in nodes if isinstance(node, Repeat) and node.turn]
-    return {*moved, *counted}
+def _bound(steps: Steps, writers: Mapping[Buffer, Sequence[Kernel]]) -> set[Buffer]:
+    """The buffers that hold one value after the other while loops run, and those that decide about
+    loops and choices."""
+    found = {buffer for buffer, by in writers.items() if len(by) > 1}
+    for node in walk_steps(steps):
+        if isinstance(node, Steps):
+            found.update(chain(*node.moves))
+        elif isinstance(node, Choice):
+            found.add(node.index)
+        elif isinstance(node, Repeat):
+            found.update([each for each in (node.turn, node.test) if each])
+    return found
 
 
 def _without(

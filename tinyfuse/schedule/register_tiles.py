@@ -23,6 +23,7 @@ from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS
 from tinyfuse.schedule.pairs import Panels, Tile, tile_of, visits
 from tinyfuse.schedule.places import STACK_LIMIT, Loop, Site
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.stage.analysis import fixed_stages
 from tinyfuse.stage.copies import CacheRead, changes, copies
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage
@@ -181,7 +182,11 @@ def _with_panels(
     outer, others = Loop(copy.axes[panels.place], width), [*copy.axes]
     others.remove(outer.axis)
     schedule = schedule.layout(copy, outer, *others, outer.axis)
-    root, place = schedule.current(tile.root), _where_needed(schedule, tile, panels)
+    fixed = copy in fixed_stages(schedule.stages)
+    root, place = (
+        schedule.current(tile.root),
+        None if fixed else _where_needed(schedule, tile, panels),
+    )
     kernel = schedule.places.chain(root)[-1].name
     held = stack[kernel] + tile.panel_bytes(panels)
     alone = schedule.readers(copy) == (schedule.current(summed),)
