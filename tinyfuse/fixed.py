@@ -10,7 +10,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from tinyfuse.dtypes import is_supported
 from tinyfuse.errors import InPlaceWriteError, UnsupportedDtypeError
-from tinyfuse.tree import Leaf
+from tinyfuse.tree import ByIdentity
 
 
 def constant(values: Any) -> Constant:
@@ -40,7 +40,7 @@ def constant(values: Any) -> Constant:
     return values if isinstance(values, Constant) else Constant(values)
 
 
-class Constant(NDArrayOperatorsMixin, Leaf):
+class Constant(NDArrayOperatorsMixin, ByIdentity):
     """An array that cannot be written. numpy's functions, operators and indexing take it as one,
     and give plain arrays; it hashes by identity."""
 

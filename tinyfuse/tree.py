@@ -74,7 +74,7 @@ def typed(value: Any) -> Any:
         return type(value), frozenset(map(typed, value))
     if isinstance(value, np.generic):
         return value.dtype, value.tobytes()
-    if isinstance(value, Leaf):
+    if isinstance(value, ByIdentity):
         return Identity(value)
     return type(value), repr(value) if isinstance(value, float | complex) else value
 
@@ -95,7 +95,13 @@ def same_keys(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
 
 
 class Leaf:
-    """Base of classes whose objects are not taken apart, and equal themselves alone."""
+    """Base of classes whose objects are not taken apart."""
+
+    __slots__ = ()
+
+
+class ByIdentity(Leaf):
+    """Base of those whose objects mean the same as themselves alone, whatever `==` says."""
 
     __slots__ = ()
 

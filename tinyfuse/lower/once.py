@@ -12,6 +12,7 @@ from tinyfuse.loops.ir import (
     Loops,
     Repeat,
     Scope,
+    Step,
     Steps,
     walk_steps,
 )
@@ -41,7 +42,7 @@ def parted(loops: Loops) -> Parted:
     read = {buffer for kernel in rest for buffer in kernel.parameters}
     kept = [buffer for buffer in made if buffer in read]
     used = {buffer for kernel in kernels for buffer in kernel.parameters}
-    scratch, scratch_bytes = plan_scratch(kernels, [each for each in made if each not in read])
+    scratch, scratch_bytes = plan_scratch([*kernels], [each for each in made if each not in read])
     names = {buffer.name for buffer in (*loops.inputs, *loops.outputs, *made)}
     names.update([kernel.name for kernel in loops.kernels])
     once = Loops(
@@ -102,7 +103,7 @@ def _without(
 
 
 def _steps_without(steps: Steps, kernels: Mapping[Kernel, None]) -> Steps:
-    body = []
+    body: list[Step] = []
     for step in steps.body:
         if isinstance(step, Kernel):
             body += [step] if step in kernels else []
