@@ -64,12 +64,8 @@ def notes(facts: Facts) -> list[str]:
             " that are the same at every call."
         )
     if facts.once:
-        kernels = plural(len(facts.once), "kernel")
-        runs = "runs" if len(facts.once) == 1 else "run"
-        kept = size_text(facts.lowered.kept_bytes)
-        said.append(
-            f"Before the first call {kernels} {runs} once, of constants alone; kept: {kept}."
-        )
+        count, kept = plural(len(facts.once), "kernel"), size_text(facts.lowered.kept_bytes)
+        said.append(f"Once, before the first call, {count} of constants alone; {kept} are kept.")
     if facts.written:
         said.append(f"Written at the end of a call: {names_text(facts.written)}.")
     return said
