@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOAT64, SUPPORTED, describe, is_supported
+from tinyfuse.dtypes import (
+    FLOAT16,
+    FLOAT64,
+    SUPPORTED,
+    SUPPORTED_TEXT,
+    describe,
+    is_supported,
+)
 from tinyfuse.errors import ArgumentError, TinyfuseError, UnsupportedDtypeError
 from tinyfuse.fixed import Constant
 from tinyfuse.memory import near_pairs, same_memory
@@ -95,7 +102,7 @@ BY_VALUE = (type(None), bool, int, str, bytes, types.FunctionType, Constant)
 LEAF_KEYS: dict[type, Callable[[Any], Any]] = {
     np.ndarray: _type_of_array,
     float: type,
-    **dict.fromkeys([dtype.type for dtype in SUPPORTED], type),
+    **dict.fromkeys([dtype.type for dtype in (*SUPPORTED, FLOAT16)], type),
     **dict.fromkeys(BY_VALUE, typed),
 }
 
@@ -231,7 +238,7 @@ def supported(value: Any) -> np.dtype:
         return np.dtype(dtype.name)  # of two types of one size (long, long long) always the same
     raise UnsupportedDtypeError(
         f"{describe(value.shape, dtype)} is not supported; tinyfuse computes with "
-        "bool, int8..int64, uint8..uint64, float32 and float64: convert it with astype"
+        f"{SUPPORTED_TEXT}: convert it with astype"
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tinyfuse.dtypes import BOOL, is_floating
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.differences import Producer, is_less_its_largest
 from tinyfuse.graph.ir import Atom, Eqn, Literal, Primitive, Var
@@ -57,7 +58,7 @@ def _cast(producer: Producer, eqn: Eqn) -> Result:
 
 def _always_defined(old: np.dtype, new: np.dtype) -> bool:
     """Whether each value has a conversion that all machines agree on."""
-    return old.kind != "f" or new.kind in "fb"
+    return not is_floating(old) or is_floating(new) or new == BOOL
 
 
 def _broadcast(producer: Producer, eqn: Eqn) -> Result:

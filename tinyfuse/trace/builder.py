@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import is_supported
+from tinyfuse.dtypes import SUPPORTED_TEXT, is_supported
 from tinyfuse.errors import LeakedTracerError, SideEffectError, UnsupportedDtypeError
 from tinyfuse.fixed import Constant
 from tinyfuse.graph.ir import Atom, Eqn, Primitive, Var
 from tinyfuse.graph.shapes import infer
 from tinyfuse.source import UNKNOWN, Source, here, location
 from tinyfuse.trace.captured import Captured, Guard, Place, SameAs, SameType
+from tinyfuse.trace.halves import define_in_float32, is_computed_in_float32
 from tinyfuse.trace.known import Known
 from tinyfuse.trace.layouts import Layouts
 from tinyfuse.trace.reachable import find_places
@@ -78,7 +79,9 @@ class GraphBuilder:
         shape: tuple[int, ...],
         dtype: np.dtype,
     ) -> Var:
-        """Append an equation whose output has this type."""
+        """Append an equation whose output has this type; more than one for 16-bit floats."""
+        if is_computed_in_float32(primitive, atoms, params, dtype):
+            return define_in_float32(self.define, primitive, atoms, params, shape, dtype)
         output = Var(shape, dtype)
         self.eqns.append(Eqn(primitive, atoms, params, output, self.source))
         return output
@@ -222,8 +225,8 @@ def require_plain(array: np.ndarray) -> None:
     if not is_supported(array.dtype):
         remedy = "native byte order" if array.dtype.kind in "fiu" else "a supported dtype"
         raise UnsupportedDtypeError(
-            f"an array of dtype {array.dtype} meets a traced array; tinyfuse computes with bool, "
-            f"int8..int64, uint8..uint64, float32 and float64: convert it to {remedy} with astype"
+            f"an array of dtype {array.dtype} meets a traced array; tinyfuse computes with "
+            f"{SUPPORTED_TEXT}: convert it to {remedy} with astype"
         )
     if type(array) not in (np.ndarray, np.memmap):
         raise UnsupportedDtypeError(

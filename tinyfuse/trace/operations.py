@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import BOOL, describe, is_supported
+from tinyfuse.dtypes import BOOL, FLOAT32, describe, is_half, is_supported
 from tinyfuse.fixed import Constant, written
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
@@ -311,7 +311,14 @@ def concatenate(parts: Sequence[Tracer], axis: int) -> Tracer:
 def reduce(
     op: str, x: Tracer, axes: Sequence[int], dtype: np.dtype, keepdims: bool = False
 ) -> Tracer:
-    """A reduction over some axes, in numpy a scalar where none is left."""
+    """A reduction over some axes, in numpy a scalar where none is left.
+
+    Of 16-bit floats it is computed in float32, and rounded once.
+    """
+    if is_half(x.dtype) or is_half(dtype):
+        wide = cast(cast(x, dtype) if is_half(dtype) else x, FLOAT32)
+        result_dtype = FLOAT32 if is_half(dtype) else dtype
+        return cast(reduce(op, wide, axes, result_dtype, keepdims), dtype)
     reduced = result(x, p.reduce, op=op, axes=tuple(sorted(axes)), dtype=dtype)
     if keepdims:
         reduced = insert_axes(reduced, axes)
