@@ -27,6 +27,11 @@ def is_supported(dtype: np.dtype) -> bool:
     return dtype in _SUPPORTED or is_half(dtype)
 
 
+def native(dtype: np.dtype) -> np.dtype:
+    """The dtype in native byte order; itself if it is so."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
 def is_half(dtype: np.dtype) -> bool:
     """Whether it is a dtype of 16 bits that values are stored in, and computed with in float32."""
     return dtype == FLOAT16 or is_bfloat16(dtype)

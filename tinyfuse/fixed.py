@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from tinyfuse.dtypes import is_supported
+from tinyfuse.dtypes import is_supported, native
 from tinyfuse.errors import InPlaceWriteError, UnsupportedDtypeError
 from tinyfuse.tree import ByIdentity
 
@@ -48,12 +48,13 @@ class Constant(NDArrayOperatorsMixin, ByIdentity):
 
     def __init__(self, values: Any) -> None:
         array = np.array(values, order="C")
-        if not is_supported(array.dtype.newbyteorder("=")):
+        dtype = native(array.dtype)
+        if not is_supported(dtype):
             raise UnsupportedDtypeError(
                 f"constant: an array of dtype {array.dtype} cannot be computed with; convert it "
                 "with astype"
             )
-        array = array.astype(array.dtype.newbyteorder("="), copy=False)
+        array = array.astype(dtype, copy=False)
         array.flags.writeable = False
         self._array = array.view()  # whose flags cannot be set
 
@@ -82,9 +83,9 @@ class Constant(NDArrayOperatorsMixin, ByIdentity):
             raise written() if "read-only" in str(error) else error from None
 
     def __getattr__(self, name: str) -> Any:
-        """The attributes and methods of arrays."""
-        if name == "_array":  # not yet there, while it is copied or unpickled
-            raise AttributeError(name)
+        """The attributes and methods of arrays; `__array__` is the one way to their memory."""
+        if name.startswith("_"):
+            raise AttributeError(f"a constant has no attribute {name!r}")
         return getattr(self._array, name)
 
     def __getitem__(self, key: Any) -> Any:
