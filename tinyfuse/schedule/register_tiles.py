@@ -47,11 +47,28 @@ def tile_reductions(
     for stage in schedule.stages.stages:
         tile = tile_of(schedule, schedule.current(stage), machine)
         if tile is not None and tile.reduction.name not in alone:
+            for converted in tile.converted:
+                schedule, known = _with_stored(schedule, known, converted)
             schedule = _tiled(schedule, tile, machine, stack)
             for added in schedule.stages.stages:
                 if added.name not in known:
                     known[added.name] = _decision(schedule, added, tile)
     return schedule, tuple([known[stage.name] for stage in schedule.stages.stages])
+
+
+def _with_stored(
+    schedule: Schedule, known: dict[str, Decision], stage: Stage
+) -> tuple[Schedule, dict[str, Decision]]:
+    """With a stored stage that was inlined, where what it reads is there by then."""
+    try:
+        schedule = schedule.store(stage)
+    except ScheduleError:
+        return schedule, known
+    reason = "each element is converted once, not again for every tile"
+    return schedule, {
+        **known,
+        stage.name: replace(known[stage.name], action="store", reason=reason),
+    }
 
 
 def _decision(schedule: Schedule, added: Stage, tile: Tile) -> Decision:
