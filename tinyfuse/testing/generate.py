@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOAT32, FLOAT64, SUPPORTED, is_supported
+from tinyfuse.dtypes import FLOAT32, FLOAT64, SUPPORTED, is_half, is_supported
 from tinyfuse.testing import composed_constructs as composed_of
 from tinyfuse.testing import elementwise_constructs as elementwise
+from tinyfuse.testing import half_constructs as of_halves
 from tinyfuse.testing import index_constructs as indexed
 from tinyfuse.testing import row_constructs as rows
 from tinyfuse.testing import shaped_constructs as shaped
@@ -74,6 +75,15 @@ CONSTRUCTS: dict[Construct, int] = {
     rows.order_statistic: 1,
     rows.place: 1,
     rows.histogram: 1,
+    of_halves.narrow: 3,
+    of_halves.half_arithmetic: 4,
+    of_halves.half_unary: 2,
+    of_halves.half_where: 1,
+    of_halves.half_view: 2,
+    of_halves.widen: 3,
+    of_halves.half_extreme: 1,
+    of_halves.half_sum: 1,
+    of_halves.half_product: 1,
 }
 # What writes, what indexes with arrays and what makes arrays, besides those above.
 EFFECTS: dict[Construct, int] = {
@@ -121,6 +131,7 @@ def _weighted(constructs: Mapping[Construct, int]) -> tuple[Construct, ...]:
     return tuple(construct for construct, weight in constructs.items() for _ in range(weight))
 
 
+_OF_HALVES = frozenset(each for each in CONSTRUCTS if each.__module__ == of_halves.__name__)
 _DRAWN = _weighted(CONSTRUCTS)
 _DRAWN_IF_LARGE = (*_DRAWN, *(shaped.reduction,) * 12, *(shaped.product, shaped.gram) * 2)
 _EFFECTS = _weighted(EFFECTS)
@@ -279,6 +290,9 @@ def _parameters(
         )
     if choices.chance(1, 6):
         arguments["count"] = draw_values(choices, (), _related_dtype(choices, dtype))[()]
+    if choices.chance(1, 3):
+        drawn = draw_array(choices, choices.choose(shapes), FLOAT32)
+        arguments["half"] = drawn.astype(choices.choose(of_halves.halves()))
     if choices.chance(1, 4):
         arguments["factor"] = choices.choose((2.0, 0.5, -0.0, 1e-3, 3.7, float("inf")))
     names = _CAPTURED[: choices.choose((0, 0, 0, 1, 2))]
@@ -340,7 +354,7 @@ def _attempt(scope: Scope, construct: Construct, target: str) -> _Run | None:
     for _ in range(_TRIES):
         try:
             expression = construct(scope)
-            run = _ran(scope, expression, target)
+            run = _ran(scope, expression, target, construct in _OF_HALVES)
         except (NotApplicable, *_REFUSALS):
             continue
         if run is not None:
@@ -349,12 +363,13 @@ def _attempt(scope: Scope, construct: Construct, target: str) -> _Run | None:
     return None
 
 
-def _ran(scope: Scope, expression: Expression, target: str) -> _Run | None:
+def _ran(scope: Scope, expression: Expression, target: str, halves: bool) -> _Run | None:
+    """halves: whether it may make 16-bit floats."""
     read = tuple([scope.values[name] for name in expression.operands])
     written = tuple([scope.values[name] for name in expression.written])
     if expression.form is not Form.EFFECT:
         value = evaluate(expression, scope.values)
-        if not _admitted(value, scope.largest):
+        if not _admitted(value, scope.largest) or (is_half(value.dtype) and not halves):
             return None
         scope.values[target] = value
         return _Run(Statement(target, expression), read, written)

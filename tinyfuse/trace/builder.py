@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import SUPPORTED_TEXT, is_supported
+from tinyfuse.dtypes import SUPPORTED_TEXT, is_half, is_supported
 from tinyfuse.errors import LeakedTracerError, SideEffectError, UnsupportedDtypeError
 from tinyfuse.fixed import Constant
+from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Primitive, Var
 from tinyfuse.graph.shapes import infer
 from tinyfuse.source import UNKNOWN, Source, here, location
@@ -31,6 +32,7 @@ class GraphBuilder:
         "_function",
         "_places",
         "_snapshots",
+        "_turned",
         "bounds",
         "cells",
         "changed",
@@ -66,6 +68,7 @@ class GraphBuilder:
         self.rolling = Rolling()
         self.frozen: Collection[tuple[Any, ...]] = ()  # places whose elements tracing sees
         self._constants: dict[Any, Var] = {}
+        self._turned: dict[Atom, Eqn] = {}  # the transposes of 16-bit floats
         self._function = function
         self._captured: dict[int, tuple[Captured, Var]] = {}
         self._places: dict[int, Place] | None = None
@@ -82,9 +85,22 @@ class GraphBuilder:
         """Append an equation whose output has this type; more than one for 16-bit floats."""
         if is_computed_in_float32(primitive, atoms, params, dtype):
             return define_in_float32(self.define, primitive, atoms, params, shape, dtype)
+        if primitive is p.cast and atoms[0] in self._turned:
+            return self._turned_later(self._turned[atoms[0]], params, shape, dtype)
         output = Var(shape, dtype)
         self.eqns.append(Eqn(primitive, atoms, params, output, self.source))
+        if primitive is p.transpose and is_half(dtype):
+            self._turned[output] = self.eqns[-1]
         return output
+
+    def _turned_later(
+        self, turn: Eqn, params: Mapping[str, Any], shape: tuple[int, ...], dtype: np.dtype
+    ) -> Var:
+        """A conversion of a transposed array, as the transpose of a conversion: so products sum in
+        the order that they have for arrays which need none."""
+        (array,) = turn.inputs
+        wide = self.define(p.cast, (array,), params, array.shape, dtype)
+        return self.define(p.transpose, (wide,), turn.params, shape, dtype)
 
     def emit(self, primitive: Primitive, *atoms: Atom, **params: Any) -> Var:
         """Append an equation; the primitive's shape rule gives the type of its output."""
