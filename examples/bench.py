@@ -157,10 +157,8 @@ def print_legend() -> None:
     print("\nTimes, and in brackets numpy's over them: more than 1 is faster than numpy.")
     print("copy: the speed over that of a plain copy, on 1 thread, which moves as many bytes.")
     print("-: does not compile that function as it stands, or is not limited by moving bytes.")
-    print(
-        "Products, in brackets as above, then the share of what the machine can do at most: of its"
-    )
-    print("fused multiply-adds or, where they take less, of its bandwidth, measured by calibrate.")
+    print("Products: after that the share of what the machine can do at most, in multiplying and")
+    print("adding or, where that is less, in moving bytes, as tinyfuse.calibrate has measured it.")
     missing = [name for name in PEERS if name not in installed()]
     if missing:
         print(f"Not installed: {', '.join(missing)}.")
