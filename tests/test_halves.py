@@ -317,7 +317,7 @@ def test_every_level_computes_the_same_bits(dtype: np.dtype):
 def test_what_rounds_at_each_of_many_steps_is_refused(
     dtype: np.dtype, function: Callable[[Any], Any]
 ):
-    with pytest.raises(UnsupportedDtypeError, match="is not supported: convert the array before"):
+    with pytest.raises(UnsupportedDtypeError, match="convert the array before, with astype"):
         tinyfuse.jit(function)(plain(dtype, 5))
 
 
