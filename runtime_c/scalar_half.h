@@ -4,13 +4,6 @@
 
 // A float16_t as a float, which has all of its values.
 static inline float tf_float_of_float16(float16_t half) {
-#if defined(__clang__) && defined(__F16C__) && defined(__FLT16_MAX__)
-  union {
-    float16_t bits;
-    _Float16 value;
-  } pun = {.bits = half};
-  return (float)pun.value; // of which clang makes instructions, and gcc 12 none on vectors
-#endif
   uint32_t magnitude = half & 0x7fffu, sign = (uint32_t)(half & 0x8000u) << 16;
   uint32_t rebased = (magnitude << 13) + 0x38000000u;
   uint32_t special = rebased + 0x38000000u; // infinity, and NaN
@@ -22,13 +15,6 @@ static inline float tf_float_of_float16(float16_t half) {
 
 // The nearest float16_t; 65520 and above are infinity.
 static inline float16_t tf_float16_of_float(float value) {
-#if defined(__clang__) && defined(__F16C__) && defined(__FLT16_MAX__)
-  union {
-    _Float16 value;
-    float16_t bits;
-  } pun = {.value = (_Float16)value};
-  return pun.bits;
-#endif
   uint32_t bits = tf_bits_float(value) & 0x7fffffffu;
   uint32_t sign = (tf_bits_float(value) >> 16) & 0x8000u;
   uint32_t tiny = tf_bits_float(tf_from_bits_float(bits) + 0.5f) - 0x3f000000u; // units of 2^-24

@@ -105,7 +105,7 @@ def _is_of_float16(ufunc: np.ufunc, dtype: np.dtype) -> bool:
     """Whether numpy rounds to float16 at each element, which is refused."""
     try:
         return bool(ufunc.accumulate(np.zeros(0, dtype)).dtype == np.float16)
-    except (TypeError, ValueError):
+    except (RuntimeError, TypeError, ValueError):
         return False
 
 

@@ -343,5 +343,5 @@ def test_the_text_names_them():
     lowered = tinyfuse.jit(lambda x: x.astype(np.float32) * 2).lower(np.ones(64, BFLOAT16))
     assert "x: bfloat16[64]" in lowered.as_text("graph")
     text = lowered.as_text("c")
-    assert "typedef __UINT16_TYPE__ bfloat16_t; // its bits" in text
+    assert "typedef __UINT16_TYPE__ bfloat16_t;" in text
     assert "out[i] = tf_float_of_bfloat16(x[i]) * 2.0f;" in text

@@ -84,7 +84,7 @@ def _typedefs() -> dict[str, str]:
     pair = "typedef struct {\n  uint64_t key, position;\n} pair_t;"
     return {
         "bool8_t": "typedef __UINT8_TYPE__ bool8_t; // 0 or 1",
-        **{f"{name}_t": f"typedef __UINT16_TYPE__ {name}_t; // its bits" for name in _HALVES},
+        **{f"{name}_t": f"typedef __UINT16_TYPE__ {name}_t;" for name in _HALVES},
         **integers,
         **vectors,
         "pair_t": pair,

@@ -75,15 +75,6 @@ CONSTRUCTS: dict[Construct, int] = {
     rows.order_statistic: 1,
     rows.place: 1,
     rows.histogram: 1,
-    of_halves.narrow: 3,
-    of_halves.half_arithmetic: 4,
-    of_halves.half_unary: 2,
-    of_halves.half_where: 1,
-    of_halves.half_view: 2,
-    of_halves.widen: 3,
-    of_halves.half_extreme: 1,
-    of_halves.half_sum: 1,
-    of_halves.half_product: 1,
 }
 # What writes, what indexes with arrays and what makes arrays, besides those above.
 EFFECTS: dict[Construct, int] = {
@@ -125,16 +116,28 @@ EFFECTS: dict[Construct, int] = {
     composed_of.accumulate_at: 2,
     composed_of.write_what_is_masked: 2,
 }
+# With 16-bit floats, where one is among the arguments.
+HALVES: dict[Construct, int] = {
+    of_halves.narrow: 3,
+    of_halves.half_arithmetic: 4,
+    of_halves.half_unary: 2,
+    of_halves.half_where: 1,
+    of_halves.half_view: 2,
+    of_halves.widen: 3,
+    of_halves.half_extreme: 1,
+    of_halves.half_sum: 1,
+    of_halves.half_product: 1,
+}
 
 
 def _weighted(constructs: Mapping[Construct, int]) -> tuple[Construct, ...]:
     return tuple(construct for construct, weight in constructs.items() for _ in range(weight))
 
 
-_OF_HALVES = frozenset(each for each in CONSTRUCTS if each.__module__ == of_halves.__name__)
 _DRAWN = _weighted(CONSTRUCTS)
 _DRAWN_IF_LARGE = (*_DRAWN, *(shaped.reduction,) * 12, *(shaped.product, shaped.gram) * 2)
 _EFFECTS = _weighted(EFFECTS)
+_HALVES = _weighted(HALVES)
 _DTYPES: tuple[np.dtype, ...] = (FLOAT32, FLOAT64, *SUPPORTED, FLOAT32, FLOAT64, FLOAT32, FLOAT64)
 _EXTENTS = (2, 3, 4, 1, 5, 7, 0)
 # Shapes at which a reduction is split into lanes, blocks or several chains.
@@ -271,6 +274,8 @@ def _runs(scope: Scope, large: bool, effects: bool) -> list[_Run]:
         drawn = _DRAWN_IF_LARGE if large else _DRAWN
         if effects and choices.below(2):
             drawn = _EFFECTS
+        if "half" in scope.values and choices.below(3) == 2:
+            drawn = _HALVES
         run = _attempt(scope, choices.choose(drawn), target)
         if run is not None:
             nested = choices.chance(1, 2)
@@ -290,10 +295,6 @@ def _parameters(
         )
     if choices.chance(1, 6):
         arguments["count"] = draw_values(choices, (), _related_dtype(choices, dtype))[()]
-    if choices.chance(1, 3):
-        drawn = draw_array(choices, choices.choose(shapes), FLOAT32)
-        with np.errstate(over="ignore"):
-            arguments["half"] = drawn.astype(choices.choose(of_halves.halves()))
     if choices.chance(1, 4):
         arguments["factor"] = choices.choose((2.0, 0.5, -0.0, 1e-3, 3.7, float("inf")))
     names = _CAPTURED[: choices.choose((0, 0, 0, 1, 2))]
@@ -305,6 +306,10 @@ def _parameters(
         arguments.update(_index_parameters(choices, shapes[0]))
         if choices.chance(1, 10):
             arguments["same"] = arguments["x"]
+        if choices.chance(1, 4):
+            drawn = draw_array(choices, choices.choose(shapes), FLOAT32)
+            with np.errstate(over="ignore"):
+                arguments["half"] = drawn.astype(choices.choose(of_halves.halves()))
     return arguments, captured
 
 
@@ -355,7 +360,7 @@ def _attempt(scope: Scope, construct: Construct, target: str) -> _Run | None:
     for _ in range(_TRIES):
         try:
             expression = construct(scope)
-            run = _ran(scope, expression, target, construct in _OF_HALVES)
+            run = _ran(scope, expression, target, construct in HALVES)
         except (NotApplicable, *_REFUSALS):
             continue
         if run is not None:
