@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 
+from tinyfuse.dtypes import BOOL, FLOATING
 from tinyfuse.loops.vectors import has_vectors
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass
@@ -129,14 +130,16 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
 
 
 def _unpacked(stage: Stage, places: Places) -> frozenset[Stage]:
-    """What is inlined into a stage and only converts elements to floats: better once, while they
-    are copied, than at each use."""
+    """What is inlined into a stage and only converts numbers to floats: better once, while they are
+    copied, than at each use."""
     return frozenset([each for each in with_inlined(stage, places.inlined) if _converts(each)])
 
 
 def _converts(stage: Stage) -> bool:
     body = stage.body
-    return isinstance(body, Cast) and isinstance(body.operand, Load) and body.dtype in FLOATING
+    if not isinstance(body, Cast) or not isinstance(body.operand, Load):
+        return False
+    return body.dtype in FLOATING and body.operand.dtype != BOOL
 
 
 def few_rows(places: Places, stage: Stage, machine: Machine) -> bool:
