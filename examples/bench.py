@@ -18,6 +18,7 @@ from time import perf_counter
 import numpy as np
 import workloads
 from peers import PEERS, installed, peer_call
+from products import print_products
 from timing import Call, duration, medians, run_without_openblas_settings
 from workloads import WORKLOADS, Workload, arguments
 
@@ -57,6 +58,7 @@ def main(given: Sequence[str] | None = None) -> None:
     options = parsed(given)
     if options.workloads_only:
         print_workloads(options.seconds)
+        print_products(options.seconds)
         return
     print_compilation(options.processes)
     print_dispatch()
@@ -155,6 +157,8 @@ def print_legend() -> None:
     print("\nTimes, and in brackets numpy's over them: more than 1 is faster than numpy.")
     print("copy: the speed over that of a plain copy, on 1 thread, which moves as many bytes.")
     print("-: does not compile that function as it stands, or is not limited by moving bytes.")
+    print("Products: after that the share of what the machine can do at most, in multiplying and")
+    print("adding or, where that is less, in moving bytes, as tinyfuse.calibrate has measured it.")
     missing = [name for name in PEERS if name not in installed()]
     if missing:
         print(f"Not installed: {', '.join(missing)}.")

@@ -286,8 +286,8 @@ def test_a_wrong_call_is_worded_as_python_does():
 
 
 SUPPORTED = (
-    "tinyfuse computes with bool, int8..int64, uint8..uint64, float32 and float64: convert it with "
-    "astype"
+    "tinyfuse computes with bool, int8..int64, uint8..uint64, float16, bfloat16, float32 and "
+    "float64: convert it with astype"
 )
 
 
@@ -319,9 +319,9 @@ SUPPORTED = (
             "tuples, lists and dicts of them",
         ),
         (
-            X.astype(np.float16),
+            X.astype(np.longdouble),
             UnsupportedDtypeError,
-            f"f(): argument p: float16[3, 4] is not supported; {SUPPORTED}",
+            f"f(): argument p: float128[3, 4] is not supported; {SUPPORTED}",
         ),
         (
             Point(X, X.astype(object)),

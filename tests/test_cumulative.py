@@ -97,7 +97,16 @@ def test_accumulate_of_every_ufunc(name: str) -> None:
     ufunc = getattr(np, name)
     for dtype in DTYPES:
         x = sample((3, 5), dtype)
-        compare(lambda x: ufunc.accumulate(x), abs(x) if name == "power" else x)
+        if not _is_of_float16(ufunc, x.dtype):
+            compare(lambda x: ufunc.accumulate(x), abs(x) if name == "power" else x)
+
+
+def _is_of_float16(ufunc: np.ufunc, dtype: np.dtype) -> bool:
+    """Whether numpy rounds to float16 at each element, which is refused."""
+    try:
+        return bool(ufunc.accumulate(np.zeros(0, dtype)).dtype == np.float16)
+    except (RuntimeError, TypeError, ValueError):
+        return False
 
 
 def test_out_decides_what_is_computed_in() -> None:

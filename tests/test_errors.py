@@ -108,7 +108,7 @@ def bits_of_floats(x: Any) -> Any:
 
 
 def half(x: Any) -> Any:
-    return np.sqrt(x.astype(np.int8))
+    return np.cumsum(x.astype(np.float16))
 
 
 def complex_number(x: Any) -> Any:
@@ -119,8 +119,8 @@ def complex_array(x: Any) -> Any:
     return x + np.ones(4, complex)
 
 
-def conversion_to_half(x: Any) -> Any:
-    return x.astype(np.float16)
+def conversion_to_long_double(x: Any) -> Any:
+    return x.astype(np.longdouble)
 
 
 def nothing_to_maximize(x: Any) -> Any:
@@ -335,8 +335,8 @@ CASES: list[tuple[Callable[..., Any], type[Exception], type[Exception], str]] = 
         half,
         errors.UnsupportedDtypeError,
         TypeError,
-        "np.sqrt of int8 computes in float16, which tinyfuse does not support: convert the operand "
-        "first, as in x.astype(np.float32)",
+        "np.add.accumulate of float16[12] gives float16, which tinyfuse does not support: convert "
+        "the array before, with astype(np.float32)",
     ),
     (
         complex_number,
@@ -350,15 +350,15 @@ CASES: list[tuple[Callable[..., Any], type[Exception], type[Exception], str]] = 
         errors.UnsupportedDtypeError,
         TypeError,
         "an array of dtype complex128 meets a traced array; tinyfuse computes with bool, "
-        "int8..int64, uint8..uint64, float32 and float64: convert it to a supported dtype with "
-        "astype",
+        "int8..int64, uint8..uint64, float16, bfloat16, float32 and float64: convert it to a "
+        "supported dtype with astype",
     ),
     (
-        conversion_to_half,
+        conversion_to_long_double,
         errors.UnsupportedDtypeError,
         TypeError,
-        "the dtype float16 is not supported; supported are bool, int8..int64, uint8..uint64, "
-        "float32 and float64",
+        "the dtype float128 is not supported; supported are bool, int8..int64, uint8..uint64, "
+        "float16, bfloat16, float32 and float64",
     ),
     (
         nothing_to_maximize,

@@ -25,6 +25,7 @@ import digits  # noqa: E402
 import filters  # noqa: E402
 import fusion  # noqa: E402
 import photo  # noqa: E402
+import products  # noqa: E402
 import text  # noqa: E402
 import timing  # noqa: E402
 import workloads  # noqa: E402
@@ -163,6 +164,29 @@ def test_a_row_of_the_benchmark(monkeypatch: pytest.MonkeyPatch):
     total = workloads.Workload(workloads.total, ((16, 16),))
     number = r" *[\d.]+ (us|ms)"
     assert re.fullmatch(rf"  total {number}{number} +\([\d.]+\) +\d+%", bench.row(total, 0.0))
+
+
+def test_a_row_of_a_product():
+    each = products.Product("small", products.activated, ((2, 16, 24), (2, 24, 40)))
+    number = r" *[\d.]+ (us|ms)"
+    cell = rf"{number} +\([\d.]+\) +\d+%"
+    assert re.fullmatch(rf"  small {number}({cell}){{2,3}}", products.product_row(each, 0.0))
+    for name, call in products.calls_of(each)[0].items():
+        x, w = each.factors()
+        np.testing.assert_allclose(call(), each.function(x, w), atol=0.5 if "16" in name else 1e-4)
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_the_peak_of_a_product(monkeypatch: pytest.MonkeyPatch, cores: int):
+    """A large product is limited by multiplying and adding, one of a vector by reading."""
+    monkeypatch.setattr(products, "host", lambda: REFERENCE)
+    monkeypatch.setattr(tinyfuse, "num_threads", lambda: cores)
+    square = products.Product("", products.product, ((1024, 1024), (1024, 1024)))
+    rate = REFERENCE.constants.float32_rate
+    assert products.seconds_at_least(square, 3 << 22) == pytest.approx(1024**3 / rate / cores)
+    vector = products.Product("", products.product, ((1, 4096), (4096, 4096)))
+    read = REFERENCE.constants.bandwidth if cores == 1 else REFERENCE.constants.shared_bandwidth
+    assert products.seconds_at_least(vector, 1 << 26) == pytest.approx((1 << 26) / read[3])
 
 
 EACH_FUSION = pytest.mark.parametrize("name", fusion.EXAMPLES)

@@ -13,11 +13,11 @@ import tinyfuse
 ROOT = Path(tinyfuse.__file__).parent
 LEVELS = (
     *("config", "errors", "records", "dispatch", "dtypes", "memory", "tree", "cache_directory"),
-    *("constants", "machine", "source"),
+    *("fixed", "constants", "machine", "source"),
     *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime", "calibration"),
     *("naming", "control_flow", "parameters", "signature", "effects", "finite_check", "executable"),
     *("direct", "python_call", "direct_call"),
-    *("scheduling", "compilation", "bound", "by_value", "pickling", "jitted", "api"),
+    *("scheduling", "kept", "compilation", "bound", "by_value", "pickling", "jitted", "api"),
     *("quantiles", "keys", "random"),
     *("inspect", "testing", "nn", "__init__"),
 )

@@ -23,6 +23,7 @@ from tinyfuse.testing import (
 )
 from tinyfuse.testing.choices import DrawnChoices, SeededChoices
 from tinyfuse.testing.generate import CONSTRUCTS, EFFECTS, evaluate, perform
+from tinyfuse.testing.half_constructs import halves
 from tinyfuse.testing.memory import fresh
 from tinyfuse.testing.program import (
     Expression,
@@ -295,7 +296,7 @@ def test_every_construct_occurs():
 
 
 def test_every_effect_occurs():
-    programs = [random_program(seed) for seed in range(700)]
+    programs = [random_program(seed) for seed in range(900)]
     sources = "\n".join(program.source for program in programs)
     wanted = ["] = ", "] += ", ".T[", "][", "out=", "where=", "copyto", ".fill(", "[::-1] = "]
     wanted += [f" {symbol}= " for symbol in ("+", "-", "*", "/", "//", "%", "&", "|", "^", "<<")]
@@ -314,7 +315,7 @@ def test_every_effect_occurs():
 def test_every_dtype_occurs():
     values = [value for seed in range(200) for value in random_program(seed).arguments.values()]
     found = {str(value.dtype) for value in values if isinstance(value, np.ndarray)}
-    assert found == {str(dtype) for dtype in SUPPORTED}
+    assert found == {str(dtype) for dtype in (*SUPPORTED, *halves())}
 
 
 def test_programs_shrink():

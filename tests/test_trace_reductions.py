@@ -156,7 +156,7 @@ def test_refusals_of_numpy(function: Callable[..., Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("function", "error", "message"),
     [
-        (lambda x: np.sum(x, dtype=np.float16), errors.UnsupportedDtypeError, "float16 is not"),
+        (lambda x: np.sum(x, dtype="complex64"), errors.UnsupportedDtypeError, "complex64 is not"),
         (lambda x: np.mean(x, dtype=complex), errors.UnsupportedDtypeError, "complex128 is not"),
         (
             lambda x: np.linalg.norm(x, 2),
@@ -205,7 +205,7 @@ def test_arrays_to_put_results_into(name: str, dtype: str) -> None:
     function, x = getattr(np, name), sample((3, 4, 5), dtype, 1)
     for axis, keepdims, to in itertools.product((None, 1, (0, 2)), (False, True), KINDS):
         if name.endswith("std") and np.dtype(to).kind != "f":
-            continue  # a square root in float16, or refused by numpy too
+            continue  # refused by numpy too
         if name in EXTREMES and np.result_type(dtype, to) != to:
             continue  # numpy converts after every element
         shape = np.sum(x, axis=axis, keepdims=keepdims).shape

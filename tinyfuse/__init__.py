@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyfuse.api import ShapeDtypeStruct, cache_info, disable_jit, jit, make_graph
 from tinyfuse.errors import TinyfuseError
+from tinyfuse.fixed import constant
 
 if TYPE_CHECKING:
     from tinyfuse import errors, nn, random, testing
@@ -33,6 +34,7 @@ __all__ = [
     "cache_info",
     "calibrate",
     "cond",
+    "constant",
     "disable_jit",
     "errors",
     "explain",

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tinyfuse import config
 from tinyfuse.config import compile_log as log
 from tinyfuse.dtypes import FLOAT64
-from tinyfuse.emit.c import CModule, emit_c
+from tinyfuse.emit.c import CModule, emit_c_many
 from tinyfuse.errors import ScheduleError, SignatureMismatchError
 from tinyfuse.executable import Executable, Plan, Program, Site, plan_outputs
 from tinyfuse.graph.ir import Atom, Graph
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.graph.verifier import verify_graph
-from tinyfuse.loops.ir import Cost, Kernel
+from tinyfuse.kept import Kept
+from tinyfuse.loops.ir import Cost, Kernel, Loops
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
+from tinyfuse.lower.once import parted
 from tinyfuse.machine import Machine, host
 from tinyfuse.parameters import Function, Options
 from tinyfuse.runtime.library import Entry, loaded
@@ -101,7 +103,8 @@ class Lowered:
         graph: what is compiled, simplified. Outputs that are arguments, or views of them, are not.
         program: the parts that are planned by themselves, and the user's loops around them.
         schedules: for each part the loops of every stage, and where it is computed.
-        loops: the loop nests.
+        loops: the loop nests of a call.
+        once: those that read constants alone and run before the first call; None without any.
     """
 
     def __init__(
@@ -119,13 +122,15 @@ class Lowered:
         self.graph = self.plan.computed
         self.program: StagedProgram = known.program if known else build_program(self.graph)
         self.machine = machine or host()
-        self._scheduled, self.loops = scheduled(self.program, options, self.machine)
+        self._scheduled, loops = scheduled(self.program, options, self.machine)
+        parts = parted(loops)
+        self.loops, self.once = parts.each, parts.once
         self.seconds = time.perf_counter() - start
         if config.verify:
             verify_graph(self.graph)
             for schedule in self.schedules:
                 verify_stages(schedule.stages)
-            verify_loops(self.loops)
+            verify_loops(loops)
 
     @cached_property
     def stages(self) -> Stages:
@@ -154,7 +159,12 @@ class Lowered:
     def kernels(self) -> tuple[Kernel, ...]:
         """The loop nests that compute stages, in the order they run; those that differ in names
         alone call one C function."""
-        return tuple([kernel for kernel in self.loops.kernels if not self._is_pack(kernel)])
+        return tuple([kernel for kernel in self.all_kernels if not self._is_pack(kernel)])
+
+    @property
+    def all_kernels(self) -> tuple[Kernel, ...]:
+        """Those that run once first."""
+        return (*(self.once.kernels if self.once else ()), *self.loops.kernels)
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
@@ -165,14 +175,14 @@ class Lowered:
                 decision
                 for schedule, decisions in self._scheduled
                 if decisions
-                for decision in weighed(schedule, decisions, self.loops.kernels, self.machine)
+                for decision in weighed(schedule, decisions, self.all_kernels, self.machine)
             ]
         )
 
     @property
     def packs(self) -> tuple[Kernel, ...]:
         """The loop nests that only copy what a kernel reads, to where it lies better."""
-        return tuple([kernel for kernel in self.loops.kernels if self._is_pack(kernel)])
+        return tuple([kernel for kernel in self.all_kernels if self._is_pack(kernel)])
 
     def _is_pack(self, kernel: Kernel) -> bool:
         return any(copies(each.stages).issuperset(kernel.stages) for each in self.schedules)
@@ -185,7 +195,12 @@ class Lowered:
     @property
     def cost(self) -> Mapping[str, Cost]:
         """For each loop nest its arithmetic operations, and the bytes it reads and writes."""
-        return {kernel.name: kernel.cost for kernel in self.loops.kernels}
+        return {kernel.name: kernel.cost for kernel in self.all_kernels}
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of what is computed of constants once, and read at every call."""
+        return sum([buffer.nbytes for buffer in self.once.outputs]) if self.once else 0
 
     @property
     def predicted_seconds(self) -> float:
@@ -197,7 +212,12 @@ class Lowered:
     @cached_property
     def module(self) -> CModule:
         """The C, a whole translation unit."""
-        return emit_c(self.loops)
+        return emit_c_many(self.both_loops)
+
+    @property
+    def both_loops(self) -> tuple[Loops, ...]:
+        """The loop nests of a call, then those that run once."""
+        return (self.loops, self.once) if self.once else (self.loops,)
 
     def as_text(self, level: str = "c") -> str:
         """The program as text at one level: graph, stages, schedule, loops or c.
@@ -250,7 +270,7 @@ LEVELS: dict[str, Callable[[Lowered], str]] = {
     "graph": lambda lowered: graph_text(lowered.graph),
     "stages": lambda lowered: program_text(lowered.program),
     "schedule": lambda lowered: "\n".join(map(schedule_text, lowered.schedules)),
-    "loops": lambda lowered: loops_text(lowered.loops),
+    "loops": lambda lowered: "\n".join(map(loops_text, lowered.both_loops)),
     "c": lambda lowered: lowered.module.text,
 }
 
@@ -260,12 +280,14 @@ class MemoryAnalysis(NamedTuple):
 
     argument: of the arrays that it reads, captured ones among them. output: of the arrays that it
     makes. temp: of intermediate arrays that live at once. generated_code: of the library.
+    constant: of the constants, and of what is computed of them once and kept.
     """
 
     argument_size_in_bytes: int
     output_size_in_bytes: int
     temp_size_in_bytes: int
     generated_code_size_in_bytes: int
+    constant_size_in_bytes: int
 
 
 class Compiled:
@@ -274,7 +296,8 @@ class Compiled:
     def __init__(self, lowered: Lowered) -> None:
         start = time.perf_counter()
         self.lowered = lowered
-        self._entry = _built(lowered)
+        self._entry = _built(lowered, 0)
+        self._kept = Kept(lowered, lambda: _built(lowered, 1))
         self.seconds = time.perf_counter() - start
         self._executables: dict[tuple[Any, ...], Executable] = {}
 
@@ -325,6 +348,7 @@ class Compiled:
             lowered.options.threads if lowered.loops.shares_work else 1,
             lowered.predicted_seconds * 1e6,
             _check(lowered),
+            self._kept.arrays(),
         )
         site = Site(places, len(call.values), swapped, copied)
         return Executable(program, site, lowered.traced.signature)
@@ -361,10 +385,11 @@ class Compiled:
         """How much memory a call reads, makes, and works with."""
         graph = self.lowered.graph
         return MemoryAnalysis(
-            sum(map(_bytes, graph.inputs)),
+            sum([_bytes(var) for var in graph.inputs if not var.constant]),
             sum(map(_bytes, graph.outputs)),
             self.scratch_bytes,
             0 if self._entry is None else self._entry.path.stat().st_size,
+            sum([_bytes(var) for var in graph.inputs if var.constant]) + self.lowered.kept_bytes,
         )
 
     def profile(self, /, *args: Any, repeat: int = 20, **kwargs: Any) -> Profile:
@@ -404,12 +429,13 @@ def _check(lowered: Lowered) -> FiniteCheck | None:
     return FiniteCheck(lowered.graph)
 
 
-def _built(lowered: Lowered) -> Entry | None:
-    """The program's function; none where there is nothing to compute."""
+def _built(lowered: Lowered, number: int) -> Entry | None:
+    """A function of the program's, of those of `both_loops`; none where there is nothing to
+    compute."""
     if not lowered.graph.outputs:
         return None
     module = lowered.module
-    return loaded(module.text, lowered.traced.name, module.entry)
+    return loaded(module.text, lowered.traced.name, module.entries[number])
 
 
 def log_compilation(compiled: Compiled) -> None:

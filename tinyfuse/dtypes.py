@@ -7,6 +7,7 @@ import numpy as np
 BOOL = np.dtype(np.bool_)
 INT64 = np.dtype(np.int64)
 UINT64 = np.dtype(np.uint64)
+FLOAT16 = np.dtype(np.float16)
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 
@@ -18,9 +19,31 @@ SUPPORTED = (BOOL, *SIGNED, *UNSIGNED, *FLOATING)
 _SUPPORTED = frozenset(SUPPORTED)
 
 
+SUPPORTED_TEXT = "bool, int8..int64, uint8..uint64, float16, bfloat16, float32 and float64"
+
+
 def is_supported(dtype: np.dtype) -> bool:
     """Whether values of this dtype (in native byte order) can be computed with."""
-    return dtype in _SUPPORTED
+    return dtype in _SUPPORTED or is_half(dtype)
+
+
+def native(dtype: np.dtype) -> np.dtype:
+    """The dtype in native byte order; itself if it is so."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
+def is_half(dtype: np.dtype) -> bool:
+    """Whether it is a dtype of 16 bits that values are stored in, and computed with in float32."""
+    return dtype == FLOAT16 or is_bfloat16(dtype)
+
+
+def is_bfloat16(dtype: np.dtype) -> bool:
+    """Whether it is that of the package ml_dtypes, which numpy takes for a kind of bytes."""
+    return dtype.kind == "V" and dtype.name == "bfloat16"
+
+
+def is_floating(dtype: np.dtype) -> bool:
+    return dtype.kind == "f" or is_bfloat16(dtype)
 
 
 def describe(shape: tuple[int, ...], dtype: np.dtype) -> str:

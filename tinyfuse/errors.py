@@ -183,11 +183,12 @@ class DtypeError(TinyfuseError, TypeError):
 class UnsupportedDtypeError(TinyfuseError, TypeError):
     """A dtype that tinyfuse does not compute with.
 
-    Supported are bool, int8 to int64, uint8 to uint64, float32 and float64 in native byte order.
-    Others also come from promotion: the square root of int8 is float16 in numpy::
+    Supported are bool, int8 to int64, uint8 to uint64, float16, bfloat16 (of ml_dtypes), float32
+    and float64 in native byte order. What looks at the bits of 16-bit floats, or rounds to them at
+    each of many steps, is not::
 
-        np.sqrt(x)                               # int8: UnsupportedDtypeError
-        np.sqrt(x.astype(np.float32))            # works
+        np.cumsum(x)                             # float16: UnsupportedDtypeError
+        np.cumsum(x.astype(np.float32))          # works
 
     Convert before the operation, or the argument before the call.
     """
@@ -283,6 +284,11 @@ class InPlaceWriteError(TinyfuseError, TypeError):
 
         table = load_table()
         table[0] = x.sum()           # pass the table as an argument, or write table = np.array(...)
+
+    What `tinyfuse.constant` gives is never written, inside a traced function or outside: compiled
+    programs keep what they have computed of its elements::
+
+        w[0] = 1                     # make a new constant of a copy, or pass a plain array
     """
 
 

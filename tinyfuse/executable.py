@@ -141,7 +141,11 @@ def _computed(
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What has become of a trace; it has no entry where nothing is to be computed."""
+    """What has become of a trace; it has no entry where nothing is to be computed.
+
+    kept: flat arrays, with their names, that have been computed of constants; the entry takes them
+    after its other inputs.
+    """
 
     trace: Trace
     plan: Plan
@@ -150,6 +154,7 @@ class Program:
     threads: int | None
     microseconds: float  # that a run takes, roughly
     check: Callable[[Sequence[np.ndarray]], None] | None = None  # of its operands, before it runs
+    kept: tuple[tuple[str, np.ndarray], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +216,15 @@ class Executable:
         inputs, captured = self._graph.inputs, program.trace.captured
         site = self._site
         self.guards = program.trace.guards
-        self.captured = tuple(zip(captured, inputs[len(site.places) :], strict=True))
+        kept = [
+            (Captured(array, None), Var(array.shape, array.dtype, name))
+            for name, array in program.kept
+        ]
+        self.captured = (*zip(captured, inputs[len(site.places) :], strict=True), *kept)
         places = (*site.places, *range(site.arity, site.arity + len(captured)))
         self.operands = [(places[at], inputs[at]) for at in program.plan.operands]
+        after = site.arity + len(captured)
+        self.operands += [(after + at, var) for at, (_, var) in enumerate(kept)]
         self._place_of = dict(zip(inputs, places, strict=True))
         self._place_of.update({r: self._place_of[var] for r, var in program.trace.roots.items()})
         roots = [root for root in program.plan.views.inputs if root in self._place_of]

@@ -24,8 +24,9 @@ class FiniteCheck:
         self.graph = graph
 
     def __call__(self, operands: Sequence[np.ndarray]) -> None:
-        """Raises NonFiniteError, for operands that are the inputs of the graph."""
-        made = first_made(self.graph, operands, CompiledNumerics())
+        """Raises NonFiniteError, for operands whose first are the inputs of the graph."""
+        inputs = operands[: len(self.graph.inputs)]
+        made = first_made(self.graph, inputs, CompiledNumerics())
         if made is not None:
             place = place_text(made.eqn.source or UNKNOWN)
             error = NonFiniteError(f"{self.graph.name}: {_words(made)}{place}")

@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOAT64, SUPPORTED, describe, is_supported
+from tinyfuse.dtypes import (
+    FLOAT16,
+    FLOAT64,
+    SUPPORTED,
+    SUPPORTED_TEXT,
+    describe,
+    is_supported,
+)
 from tinyfuse.errors import ArgumentError, TinyfuseError, UnsupportedDtypeError
+from tinyfuse.fixed import Constant
 from tinyfuse.memory import near_pairs, same_memory
 from tinyfuse.parameters import Arguments, Parameters
 from tinyfuse.records import replace
@@ -87,14 +95,14 @@ def _type_of_array(value: Any) -> Any:
 
 NOT_A_LEAF = object()  # in the key of a call that has to be taken apart
 
-BY_VALUE = (type(None), bool, int, str, bytes, types.FunctionType)
+BY_VALUE = (type(None), bool, int, str, bytes, types.FunctionType, Constant)
 
 # What a leaf of this very type contributes to the key of a call. An entry costs a fraction of a
 # microsecond, `leaf` much more.
 LEAF_KEYS: dict[type, Callable[[Any], Any]] = {
     np.ndarray: _type_of_array,
     float: type,
-    **dict.fromkeys([dtype.type for dtype in SUPPORTED], type),
+    **dict.fromkeys([dtype.type for dtype in (*SUPPORTED, FLOAT16)], type),
     **dict.fromkeys(BY_VALUE, typed),
 }
 
@@ -230,7 +238,7 @@ def supported(value: Any) -> np.dtype:
         return np.dtype(dtype.name)  # of two types of one size (long, long long) always the same
     raise UnsupportedDtypeError(
         f"{describe(value.shape, dtype)} is not supported; tinyfuse computes with "
-        "bool, int8..int64, uint8..uint64, float32 and float64: convert it with astype"
+        f"{SUPPORTED_TEXT}: convert it with astype"
     )
 
 
@@ -391,6 +399,8 @@ def _leaf_text(name: str, spec: ArgumentSpec) -> str:
 
 
 def spec_text(spec: ArgumentSpec) -> str:
+    if type(spec.value) is Constant:
+        return f"constant {describe(spec.value.shape, spec.value.dtype)}"
     if spec.kind == "static":
         text = getattr(spec.value, "__qualname__", None) or repr(spec.value)
         return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 3]}..."

@@ -74,7 +74,8 @@ def emit_c_many(programs: Sequence[Loops], watched: bool = False) -> CModule:
     between two kernels.
     """
     used: dict[str, None] = {}
-    functions = [text for loops in programs for text in _functions(loops, used, watched)]
+    tasks: dict[Kernel, str] = {}
+    functions = [text for loops in programs for text in _functions(loops, used, tasks, watched)]
     shared = any(kernel.parallel for loops in programs for kernel in loops.kernels)
     watch = _shipped("watch.h") if watched else ""
     head = [prelude_text(used).rstrip("\n"), _entry_types(shared), watch]
@@ -95,8 +96,10 @@ def _kernels(loops: Loops, used: dict[str, None]) -> dict[Kernel, str]:
     for kernel in loops.kernels:
         callers.setdefault(kernel.function, []).append(kernel)
     return {
-        kernel: _KernelText(kernel, used, fused, several).function(others)
-        for kernel, (_, *others) in callers.items()
+        kernel: _KernelText(kernel, used, fused, several).function(
+            [each for each in others if each is not kernel]
+        )
+        for kernel, others in callers.items()
     }
 
 
@@ -108,12 +111,17 @@ def _shipped(name: str) -> str:
     return (runtime_c() / name).read_text().rstrip("\n")
 
 
-def _functions(loops: Loops, used: dict[str, None], watched: bool) -> Iterator[str]:
-    tasks = _task_names(loops)
+def _functions(
+    loops: Loops, used: dict[str, None], tasks: dict[Kernel, str], watched: bool
+) -> Iterator[str]:
+    """tasks: for each function that is written the name by which threads reach it."""
+    written = set(tasks)
+    tasks.update(_task_names(loops, tasks))
     for kernel, text in _kernels(loops, used).items():
-        yield text
-        if kernel.parallel:
-            yield _task(kernel, tasks[kernel])
+        if kernel not in written:
+            yield text
+            if kernel.parallel:
+                yield _task(kernel, tasks[kernel])
     yield _entry(loops, tasks, used, watched)
 
 
@@ -127,16 +135,19 @@ def _has_fma(loops: Loops) -> bool:
     )
 
 
-def _task_names(loops: Loops) -> dict[Kernel, str]:
-    """A name for the function by which threads reach each parallel kernel."""
+def _task_names(loops: Loops, known: Mapping[Kernel, str]) -> dict[Kernel, str]:
+    """A name for the function by which threads reach each parallel kernel that has none yet."""
     buffers = (*loops.inputs, *loops.outputs, *(buffer for buffer, _ in loops.scratch))
     taken = {
         loops.name,
         *(kernel.name for kernel in loops.kernels),
         *(buffer.name for buffer in buffers),
     }
+    taken.update(known.values())
     names = {}
-    for kernel in loops.kernels:
+    for kernel in dict.fromkeys(each.function for each in loops.kernels):
+        if kernel in known:
+            continue
         name = f"{kernel.name}_task"
         while name in taken:
             name += "_"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyfuse.dtypes import BOOL
+from tinyfuse.dtypes import BOOL, is_half
 from tinyfuse.emit.ctext import (
     SUFFIXES,
     CText,
@@ -29,6 +29,8 @@ def cast_text(
     """
     if from_dtype == to_dtype:
         return operand
+    if is_half(from_dtype) or is_half(to_dtype):
+        return _half(operand, from_dtype, to_dtype, used)
     if to_dtype == BOOL:
         return not_zero(operand, from_dtype)
     if from_dtype.kind == "f" and to_dtype.kind != "f":
@@ -61,6 +63,14 @@ def wide_literal(operand: CText, dtype: np.dtype, used: dict[str, None]) -> CTex
     if dtype.itemsize == 8 and is_literal(operand):
         return converted(operand, dtype, used)
     return operand
+
+
+def _half(operand: CText, from_dtype: np.dtype, to_dtype: np.dtype, used: dict[str, None]) -> CText:
+    """From and to 16-bit floats, of which only the conversions are computed."""
+    names = [each.name if is_half(each) else SUFFIXES[each] for each in (to_dtype, from_dtype)]
+    function = f"tf_{'_of_'.join(names)}"
+    used[function] = None
+    return call(function, operand.text)
 
 
 _THROUGH = {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinyfuse.dtypes import BOOL, FLOATING, SIGNED, UNSIGNED
+from tinyfuse.dtypes import BOOL, FLOATING, SIGNED, UNSIGNED, is_half
 
 C_TYPES: dict[np.dtype, str] = {
     BOOL: "bool8_t",  # gcc does not vectorize loops that load _Bool
@@ -53,8 +53,8 @@ def call(function: str, *arguments: str) -> CText:
 
 
 def type_text(dtype: np.dtype, used: dict[str, None]) -> str:
-    """The C type of a dtype, with its typedef noted in `used`."""
-    name = C_TYPES[dtype]
+    """The C type of a dtype, with its typedef noted in `used`; 16-bit floats are their bits."""
+    name = f"{dtype.name}_t" if is_half(dtype) else C_TYPES[dtype]
     if name.endswith("_t"):
         used[name] = None
     return name
@@ -62,6 +62,8 @@ def type_text(dtype: np.dtype, used: dict[str, None]) -> str:
 
 def const_text(value: np.generic, used: dict[str, None]) -> CText:
     """A constant: floating-point ones as the shortest decimal that reads back as the same value."""
+    if is_half(value.dtype):
+        return CText(f"0x{value.view(np.uint16):04x}")
     if value.dtype.kind == "f":
         return float_text(value)
     if value.dtype.kind == "b":

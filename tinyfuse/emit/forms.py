@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinyfuse.dtypes import BOOL, INT64
+from tinyfuse.dtypes import BOOL, INT64, is_half
 from tinyfuse.emit.casts import converted, is_zero, not_zero, wide_literal
 from tinyfuse.emit.ctext import (
     SUFFIXES,
@@ -202,8 +202,8 @@ def select(operation: Operation) -> CText:
 
 def prelude_select(operation: Operation) -> CText:
     """A select by a function of the prelude, whose operands are all evaluated."""
-    suffix = "uint8" if operation.dtype == BOOL else SUFFIXES[operation.dtype]
-    function = f"tf_select_{suffix}"
+    dtype = np.dtype(np.uint16) if is_half(operation.dtype) else operation.dtype
+    function = f"tf_select_{'uint8' if dtype == BOOL else SUFFIXES[dtype]}"
     operation.used[function] = None
     return call(function, *[operand.text for operand in operation.operands])
 

@@ -84,12 +84,14 @@ def _typedefs() -> dict[str, str]:
     pair = "typedef struct {\n  uint64_t key, position;\n} pair_t;"
     return {
         "bool8_t": "typedef __UINT8_TYPE__ bool8_t; // 0 or 1",
+        **{f"{name}_t": f"typedef __UINT16_TYPE__ {name}_t;" for name in _HALVES},
         **integers,
         **vectors,
         "pair_t": pair,
     }
 
 
+_HALVES = ("float16", "bfloat16")
 _SIZES = {
     "float": 4,
     "double": 8,
@@ -285,6 +287,7 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "scalar_uint.h": [_for_integer(bits) for bits in _WIDTHS],
     "scalar_int.h": [_for_integer(bits) for bits in _WIDTHS],
     "scalar_float.h": [_for_real(real) for real in _FORMATS],
+    "scalar_half.h": [_unchanged],
     "streamed_stores.h": [_unchanged],
     "prefetch.h": [_unchanged],
     "transposes.h": [

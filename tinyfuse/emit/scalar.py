@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tinyfuse.dtypes import is_half
 from tinyfuse.emit.ctext import CText, Precedence
 from tinyfuse.emit.forms import (
     Form,
@@ -59,7 +60,8 @@ def op_text(
     (`exact_add`, `exact_subtract`, `exact_negative`, `exact_select`: see the prelude); the dtypes
     are those of a loop of numpy's ufunc. A select evaluates only what it chooses.
     """
-    return _FORMS[name][dtypes[-1].kind](Operation(name, operands, dtypes, dtype, used))
+    kind = "u" if is_half(dtypes[-1]) else dtypes[-1].kind  # of those the bits are chosen
+    return _FORMS[name][kind](Operation(name, operands, dtypes, dtype, used))
 
 
 Row = dict[str, Form]  # for bool, signed, unsigned and floating operands (the last one, if mixed)

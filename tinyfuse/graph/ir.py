@@ -21,6 +21,7 @@ class Var:
     dtype: np.dtype
     name: str | None = None  # the user's variable that it was bound to, where known
     given: bool = False  # whether the user has asked for that very name
+    constant: bool = False  # whether it is an input with the same elements at every call
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -18,7 +18,7 @@ def graph_text(graph: Graph) -> str:
     What the output's type says (the dtype of a cast, the shape of a broadcast) is not repeated.
     """
     names = variable_names(graph)
-    inputs = ", ".join([_typed(var, names) for var in graph.inputs])
+    inputs = ", ".join([_input(var, names) for var in graph.inputs])
     equations = [line for eqn in graph.eqns for line in _equation_lines(eqn, names)]
     outputs = ", ".join([_atom_text(atom, names) for atom in graph.outputs])
     body = "".join([f"  {line}\n" for line in [*equations, f"return {outputs}".rstrip()]])
@@ -69,6 +69,10 @@ def computed_name(eqn: Eqn) -> str:
 
 def _typed(var: Var, names: dict[Var, str]) -> str:
     return f"{names[var]}: {describe(var.shape, var.dtype)}"
+
+
+def _input(var: Var, names: dict[Var, str]) -> str:
+    return f"constant {_typed(var, names)}" if var.constant else _typed(var, names)
 
 
 def _equation_lines(eqn: Eqn, names: dict[Var, str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOATING
+from tinyfuse.dtypes import BOOL, FLOATING, is_floating
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Literal, Primitive, Var
 from tinyfuse.graph.scalar_ops import EXP_NONPOSITIVE
@@ -59,7 +59,7 @@ def _cast(producer: Producer, eqn: Eqn) -> Result:
 
 def _always_defined(old: np.dtype, new: np.dtype) -> bool:
     """Whether each value has a conversion that all machines agree on."""
-    return old.kind != "f" or new.kind in "fb"
+    return not is_floating(old) or is_floating(new) or new == BOOL
 
 
 def _broadcast(producer: Producer, eqn: Eqn) -> Result:

@@ -37,7 +37,7 @@ def diagram_of(lowered: Lowered) -> Diagram:
     stages = lowered.stages
     order = {stage.name: at for at, stage in enumerate(stages.stages)}
     members: list[list[Stage]] = [list(stages.inputs)]
-    for kernel in lowered.loops.kernels:
+    for kernel in lowered.all_kernels:
         known = sorted({name: order[name] for name in kernel.stages if name in order}.values())
         members.append([stages.stages[at] for at in known])
     kinds = _kinds(lowered)
@@ -48,14 +48,14 @@ def diagram_of(lowered: Lowered) -> Diagram:
     ]
     place = {(node.group, node.name): at for at, node in enumerate(nodes)}
     edges = dict.fromkeys(_edges(members, place, _homes(lowered, members)))
-    names = ["", *[kernel.name for kernel in lowered.loops.kernels]]
+    names = ["", *[kernel.name for kernel in lowered.all_kernels]]
     return Diagram(tuple(names), tuple(nodes), tuple(edges))
 
 
 def _kinds(lowered: Lowered) -> dict[tuple[int, str], str]:
     outputs = {stage.name for stage in lowered.stages.outputs}
     kinds = {(INPUTS, stage.name): "input" for stage in lowered.stages.inputs}
-    for group, kernel in enumerate(lowered.loops.kernels, 1):
+    for group, kernel in enumerate(lowered.all_kernels, 1):
         for name in _stored(kernel):
             kinds[group, name] = "output" if name in outputs else "stored"
     return kinds
@@ -68,7 +68,7 @@ def _stored(kernel: Kernel) -> list[str]:
 def _homes(lowered: Lowered, members: list[list[Stage]]) -> dict[str, int]:
     """The group from which others read a stage: that which stores it, or the first that has it."""
     homes: dict[str, int] = {}
-    for group, kernel in enumerate(lowered.loops.kernels, 1):
+    for group, kernel in enumerate(lowered.all_kernels, 1):
         for name in _stored(kernel):
             homes.setdefault(name, group)
     for group, found in enumerate(members):

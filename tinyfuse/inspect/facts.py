@@ -9,7 +9,7 @@ from tinyfuse.compilation import Lowered
 from tinyfuse.emit.c import kernel_texts
 from tinyfuse.graph.ir import Var
 from tinyfuse.inspect.nest import nest_lines
-from tinyfuse.loops.ir import Buffer, Kernel
+from tinyfuse.loops.ir import Buffer, Kernel, Loops
 from tinyfuse.loops.printer import again_text
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.cost import predicted_seconds
@@ -81,6 +81,7 @@ class Passed:
 class Facts:
     """A program and what it would be with nothing fused.
 
+    once: the kernels that read constants alone, and run before the first call.
     elsewhere: the decisions on stages that no kernel computes.
     written: names of the arguments and captured arrays that a call writes.
     made_by_numpy: how many results are the caller's arrays, or views, which nobody computes.
@@ -90,6 +91,7 @@ class Facts:
     fused: Totals
     unfused: Totals
     kernels: tuple[KernelFacts, ...]
+    once: tuple[KernelFacts, ...]
     passed: tuple[Passed, ...]
     elsewhere: tuple[Decision, ...]
     written: tuple[str, ...]
@@ -102,13 +104,18 @@ class Facts:
 
 
 def facts_of(lowered: Lowered) -> Facts:
-    groups, elsewhere = _grouped(lowered.loops.kernels, lowered.decisions)
-    texts = kernel_texts(lowered.loops)
+    groups, elsewhere = _grouped(lowered.all_kernels, lowered.decisions)
+    parts = (lowered.once, lowered.loops) if lowered.once else (lowered.loops,)
+    texts = [text for loops in parts for text in kernel_texts(loops)]
+    seconds = [each for loops in parts for each in kernel_seconds(lowered, loops)]
+    kernels = tuple(map(_kernel_facts, lowered.all_kernels, texts, groups, seconds))
+    count = len(kernels) - len(lowered.loops.kernels)
     return Facts(
         lowered,
         totals(lowered),
         totals(lowered.unfused()),
-        tuple(map(_kernel_facts, lowered.loops.kernels, texts, groups, kernel_seconds(lowered))),
+        kernels[count:],
+        kernels[:count],
         tuple(_passed(lowered)),
         elsewhere,
         tuple([each.input.name or "an array" for each in lowered.traced.trace.written]),
@@ -124,16 +131,16 @@ def totals(lowered: Lowered) -> Totals:
         sum([turns * cost.bytes_written for turns, cost in costs]),
         sum([turns * cost.flops for turns, cost in costs]),
         lowered.scratch_bytes,
-        sum(kernel_seconds(lowered)),
+        sum(kernel_seconds(lowered, lowered.loops)),
     )
 
 
-def kernel_seconds(lowered: Lowered) -> list[float]:
-    """How long each kernel is predicted to take, in all of its turns."""
-    threads, turns = lowered.options.threads or lowered.machine.cores, lowered.loops.turns
+def kernel_seconds(lowered: Lowered, loops: Loops) -> list[float]:
+    """How long each kernel of a program's loops is predicted to take, in all of its turns."""
+    threads, turns = lowered.options.threads or lowered.machine.cores, loops.turns
     return [
         turns[kernel] * predicted_seconds(kernel, lowered.machine, threads)
-        for kernel in lowered.loops.kernels
+        for kernel in loops.kernels
     ]
 
 
@@ -178,7 +185,7 @@ def _passed(lowered: Lowered) -> list[Passed]:
     reasons = {decision.producer: decision.reason for decision in lowered.decisions}
     writers: dict[Buffer, Kernel] = {}
     readers: dict[Buffer, list[Kernel]] = {}
-    for kernel in lowered.loops.kernels:
+    for kernel in lowered.all_kernels:
         for buffer in kernel.parameters:
             if buffer in writers:
                 readers.setdefault(buffer, []).append(kernel)

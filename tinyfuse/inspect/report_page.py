@@ -34,6 +34,9 @@ def _parts(facts: Facts) -> Iterator[Markup]:
         yield drawing(facts.lowered)
         yield element("h2", "Kernels")
         yield from map(_kernel, facts.kernels)
+    if facts.once:
+        yield element("h2", "Once, at the first call")
+        yield from map(_kernel, facts.once)
     if facts.elsewhere:
         yield element("h2", "In no kernel")
         yield _list(map(decision_text, facts.elsewhere))

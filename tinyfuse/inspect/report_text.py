@@ -33,6 +33,10 @@ def _lines(facts: Facts) -> Iterator[str]:
         yield ""
         yield from wrapped(f"kernel {number} of {len(facts.kernels)}: {kernel.kernel.name}")
         yield from _kernel(kernel)
+    for kernel in facts.once:
+        yield ""
+        yield from wrapped(f"once, at the first call: {kernel.kernel.name}")
+        yield from _kernel(kernel)
     if facts.elsewhere:
         yield from ("", "in no kernel")
         for decision in facts.elsewhere:

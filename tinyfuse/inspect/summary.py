@@ -63,6 +63,9 @@ def notes(facts: Facts) -> list[str]:
             f"{count} without computing: arguments, captured arrays, views of arrays, or values"
             " that are the same at every call."
         )
+    if facts.once:
+        count, kept = plural(len(facts.once), "kernel"), size_text(facts.lowered.kept_bytes)
+        said.append(f"Once, before the first call, {count} of constants alone; {kept} are kept.")
     if facts.written:
         said.append(f"Written at the end of a call: {names_text(facts.written)}.")
     return said

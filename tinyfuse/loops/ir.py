@@ -38,13 +38,15 @@ class LoopKind(Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Buffer:
-    """`size` elements of one dtype. lanes: of each vector, where they are in vector registers."""
+    """`size` elements of one dtype. lanes: of each vector, where they are in vector registers.
+    constant: whether they are an argument's that are the same at every call."""
 
     name: str
     dtype: np.dtype
     size: int
     scope: Scope
     lanes: int = 1
+    constant: bool = False
 
     @property
     def nbytes(self) -> int:

@@ -52,7 +52,7 @@ def loops_text(loops: Loops) -> str:
             for i < 64 vector
               out[i] = x[i] * 2.0
     """
-    inputs, outputs = (", ".join(map(_typed, buffers)) for buffers in (loops.inputs, loops.outputs))
+    inputs, outputs = (", ".join(map(_given, buffers)) for buffers in (loops.inputs, loops.outputs))
     lines = [f"loops {loops.name}({inputs}) -> {outputs}".rstrip()]
     for buffer, offset in loops.scratch:
         lines.append(f"  scratch {_typed(buffer)} at byte {offset} of {loops.scratch_bytes}")
@@ -103,6 +103,10 @@ def loop_text(node: For) -> str:
 
 def _typed(buffer: Buffer) -> str:
     return f"{buffer.name}: {describe((buffer.size,), buffer.dtype)}"
+
+
+def _given(buffer: Buffer) -> str:
+    return f"constant {_typed(buffer)}" if buffer.constant else _typed(buffer)
 
 
 def _load(node: Load, parts: Sequence[Text]) -> Text:

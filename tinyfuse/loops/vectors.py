@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tinyfuse.dtypes import is_half
 from tinyfuse.stage.index import Affine, Axis
 
 # Operations that C has on vectors, each lane as the scalar one, and those of `vectors.h`, by the
@@ -18,7 +19,7 @@ _OPERATIONS = {
 
 def has_vectors(operation: str, dtype: np.dtype) -> bool:
     """Whether there is such an operation on vectors of this type."""
-    return operation in _OPERATIONS[dtype.kind]
+    return not is_half(dtype) and operation in _OPERATIONS[dtype.kind]
 
 
 def is_along(place: Affine, variable: Axis) -> bool:

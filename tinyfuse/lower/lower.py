@@ -136,9 +136,10 @@ class _Lowering(ChainLowering):
         if layout is not None:
             parts = parts_of(stage.axes, extents, layout)
         size = prod([part.extent for part in parts] if parts else extents)
-        buffer = self.arrays.get(stage) or Buffer(
-            self._buffer_name(stage, scope), stage.dtype, size, scope
-        )
+        buffer = self.arrays.get(stage)
+        if buffer is None:
+            name = self._buffer_name(stage, scope)
+            buffer = Buffer(name, stage.dtype, size, scope, constant=stage.constant)
         origin = tuple([region[axis].base for axis in stage.axes])
         if not any(start.terms or start.constant for start in origin):
             origin = ()

@@ -77,7 +77,8 @@ class _Lowering:
         array = array.itself()
         if array not in self.buffers:
             scope = Scope.ARGUMENT if array in self.arguments else Scope.SCRATCH
-            self.buffers[array] = Buffer(array.name, array.dtype, array.size, scope)
+            known = array.name, array.dtype, array.size
+            self.buffers[array] = Buffer(*known, scope, constant=array.constant)
         return self.buffers[array]
 
     def _steps(self, block: p.Block) -> Steps:

@@ -141,14 +141,16 @@ def _moved_in(
 def with_padding(places: Places, stage: Stage, loop: Loop) -> tuple[Stages, Plans]:
     """A program where an axis of a stage has whole steps of a loop alone, and its plans.
 
-    So have the axes of what is inlined into it. Raises ScheduleError where there is no room past
-    the end.
+    So have the axes of what is inlined into it, unless the stage is a copy: that reads nothing past
+    the end then. Raises ScheduleError where there is no room there.
     """
     stages, plans, axis = places.stages, dict(places.plans), loop.axis
     extent = loop.steps * loop.step
     for each, along in _padded_with(places, stage, axis) if extent > axis.extent else ():
         change = Pad(current(each, stages), along, extent)
         if each is not stage and not has_room(change):
+            if isinstance(stage.body, Load):
+                continue
             raise ScheduleError(f"what {each.name} reads ends where {along.name} does")
         stages, plans, axis = _padded(stages, plans, change)
     known = replace(loop, axis=axis)

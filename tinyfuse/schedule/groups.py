@@ -85,7 +85,8 @@ class Grouping:
 
     reads: for each stored stage what it reads. parts: stages computed inside others already.
     operations: of each stored stage, inlined ones included. slow: those that compute long on each
-    element, so that vectors count. flat: those of them whose rows vectors do not fit.
+    element, so that vectors count. flat: those of them whose rows vectors do not fit. fixed: those
+    that are computed once, not at every call.
     """
 
     def __init__(
@@ -98,8 +99,10 @@ class Grouping:
         slow: Collection[Stage],
         flat: Collection[Stage],
         alone: Collection[Stage],
+        fixed: Collection[Stage],
     ):
         self.machine = machine
+        self.fixed = fixed
         self.reads = reads
         self.alone = alone
         self.slow = slow
@@ -211,6 +214,8 @@ class Grouping:
         outside have no say."""
         if any(unit.root in self.alone for unit in units):
             return "that is left alone, as asked for"
+        if len({unit.root in self.fixed for unit in units}) > 1:
+            return "one is computed once, the other at every call"
         if any(unit.root.scatter for unit in units):
             return "elements are put in one after the other"
         if not all(math.prod(unit.root.shape) for unit in units):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 
+from tinyfuse.dtypes import BOOL, FLOATING
 from tinyfuse.loops.vectors import has_vectors
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass
@@ -16,7 +17,7 @@ from tinyfuse.schedule.loop_order import place_of, reads_through, with_inlined
 from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import only_axis, point_cost
-from tinyfuse.stage.expr import Expr, IndexTest, Load, Op, depends_on, walk
+from tinyfuse.stage.expr import Cast, Expr, IndexTest, Load, Op, depends_on, walk
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Order, Stage
 
@@ -72,7 +73,8 @@ class Tile:
     takes each element as it is computed.
 
     rows, columns: axes of the latter. around: its loops that stay, with what is computed in them.
-    panels: what is copied in panels of the rows or the columns, which are given.
+    panels: what is copied in panels of the rows or the columns, which are given. converted: what is
+    inlined, converts elements, and is not copied.
     """
 
     reduction: Stage
@@ -83,6 +85,7 @@ class Tile:
     width: int
     around: tuple[Loop, ...]
     panels: tuple[Panels, ...]
+    converted: tuple[Stage, ...] = ()
 
     def panel_bytes(self, panels: Panels) -> int:
         """What is copied for one tile."""
@@ -111,19 +114,37 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
         return None
     if _at_once(places, root, own[columns], around) not in (columns.extent, width):
         return None
-    loads = list(reads_through(stage, places.inlined))
+    unpacked = _unpacked(stage, places)
+    if unpacked and count < PACKED_ROWS:
+        return None
+    loads = list(reads_through(stage, places.inlined - unpacked))
     lanes = machine.vector_bytes // stage.dtype.itemsize
-    packed = rows.extent >= PACKED_ROWS and columns.extent > width
+    packed = bool(unpacked) or (rows.extent >= PACKED_ROWS and columns.extent > width)
     of_columns = _panels(loads, columns, width, packed or columns.extent % lanes > 0)
     across = _across(loads, rows, stage.reduce_axes[-1]) if height > 1 else []
     of_rows = _panels(across, rows, height, True)
-    if of_columns is None:
+    if of_columns is None and not unpacked:
         of_columns = _panels(loads, columns, width, False)
     if of_columns is None:
         return None
-    return Tile(
-        stage, root, own[rows], own[columns], height, width, around, (*of_columns, *(of_rows or ()))
-    )
+    panels = (*of_columns, *(of_rows or ()))
+    copied = {each.source for each in panels}
+    converted = [load.source for load in loads if load.source in unpacked - copied]
+    found = stage, root, own[rows], own[columns], height, width, around, panels
+    return Tile(*found, tuple(dict.fromkeys(converted)))
+
+
+def _unpacked(stage: Stage, places: Places) -> frozenset[Stage]:
+    """What is inlined into a stage and only converts numbers to floats: better once, while they are
+    copied, than at each use."""
+    return frozenset([each for each in with_inlined(stage, places.inlined) if _converts(each)])
+
+
+def _converts(stage: Stage) -> bool:
+    body = stage.body
+    if not isinstance(body, Cast) or not isinstance(body.operand, Load):
+        return False
+    return body.dtype in FLOATING and body.operand.dtype != BOOL
 
 
 def few_rows(places: Places, stage: Stage, machine: Machine) -> bool:
@@ -342,7 +363,8 @@ def tile_shape(
     """Rows and columns of a tile: those that the registers hold where vectors are computed; else
     as many as half of them, or one row where the text would be long."""
     lanes = machine.vector_bytes // stage.dtype.itemsize
-    bodies = [each.body for each in with_inlined(stage, places.inlined) if each.body]
+    inside = with_inlined(stage, places.inlined - _unpacked(stage, places))
+    bodies = [each.body for each in inside if each.body]
     if all(fits_vectors(body) for body in bodies):
         return _in_registers(stage, rows, columns, lanes, machine)
     width = max(LEAST_WIDTH, 2 * lanes)

@@ -11,6 +11,7 @@ from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.carried import Carried, carried_blocks
 from tinyfuse.schedule.carry_blocks import carry_blocks
 from tinyfuse.schedule.content import Content, Indices, content_of, large_loads, references_of
+from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.few_rows import stream_few_rows
 from tinyfuse.schedule.groups import VECTOR_ROW, Group, Grouping, Read, is_same_element
@@ -29,7 +30,7 @@ from tinyfuse.schedule.small import SmallKernels
 from tinyfuse.schedule.stencils import Chain, Stencils
 from tinyfuse.schedule.streaming import stream_large_results
 from tinyfuse.schedule.transposes import copy_transposed
-from tinyfuse.stage.analysis import moves_with_data
+from tinyfuse.stage.analysis import fixed_stages, moves_with_data
 from tinyfuse.stage.expr import IndexTest, depends_on, is_of_rank, walk
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
@@ -133,6 +134,7 @@ class _Planner:
     def __init__(self, stages: Stages, machine: Machine, fuse: bool, stored: Collection[str]):
         self.machine, self.fuse = machine, fuse
         self.alone = {stage for stage in stages.stages if stage.name in stored}
+        self.fixed = fixed_stages(stages)
         self.outputs = set(stages.outputs)
         self.content = {stage: content_of(stage) for stage in stages.stages}
         self.readers: dict[Stage, list[Stage]] = {}
@@ -210,6 +212,8 @@ class _Planner:
             return STORE, "nothing reads it"
         if uses[0].reader.order is not Order.SERIAL:
             return self._part_of_reduction(stage, uses[0])
+        if stage in self.fixed and self._is_kept(stage, uses):
+            return STORE, "constants decide it alone: it is computed once, at the first call"
         if self._makes_one_value(stage, uses):
             self.seats[stage] = Seat(uses[0].reader)
             return COMPUTE_AT, f"{uses[0].reader.name} takes each value as it is computed"
@@ -231,6 +235,14 @@ class _Planner:
         if len(readers) > 1:
             return self._into_readers(stage, uses, list(readers))
         return self._into_reader(stage, uses)
+
+    def _is_kept(self, stage: Stage, uses: list[_Use]) -> bool:
+        """Whether what is the same at every call is better loaded than computed by a reader that
+        is not: it takes no more bytes than the constants, or long to compute."""
+        if all(use.reader in self.fixed for use in uses):
+            return False
+        slow = stage.reduce_axes or self.content[stage].cost >= SLOW_ALONE
+        return bool(slow) or stage_bytes(stage) <= sum(map(stage_bytes, self.fixed[stage]))
 
     def _makes_one_value(self, stage: Stage, uses: list[_Use]) -> bool:
         """Whether a reduction along rows gives what one place of its only reader's loops needs."""
@@ -320,6 +332,7 @@ class _Planner:
             {s for s, cost in self.costs.items() if cost >= SLOW_ALONE and not s.reduce_axes},
             {stage for stage in self.costs if self._is_better_flat(stage)},
             self.alone,
+            self.fixed,
         )
         for group in grouping.form():
             for stage, seat in grouping.seats(group).items():

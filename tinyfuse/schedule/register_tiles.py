@@ -23,6 +23,7 @@ from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS
 from tinyfuse.schedule.pairs import Panels, Tile, tile_of, visits
 from tinyfuse.schedule.places import STACK_LIMIT, Loop, Site
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.stage.analysis import fixed_stages
 from tinyfuse.stage.copies import CacheRead, changes, copies
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage
@@ -48,11 +49,28 @@ def tile_reductions(
     for stage in schedule.stages.stages:
         tile = tile_of(schedule, schedule.current(stage), machine)
         if tile is not None and tile.reduction.name not in alone:
+            for converted in tile.converted:
+                schedule, known = _with_stored(schedule, known, converted)
             schedule = _tiled(schedule, tile, machine, stack)
             for added in schedule.stages.stages:
                 if added.name not in known:
                     known[added.name] = _decision(schedule, added, tile)
     return schedule, tuple([known[stage.name] for stage in schedule.stages.stages])
+
+
+def _with_stored(
+    schedule: Schedule, known: dict[str, Decision], stage: Stage
+) -> tuple[Schedule, dict[str, Decision]]:
+    """With a stored stage that was inlined, where what it reads is there by then."""
+    try:
+        schedule = schedule.store(stage)
+    except ScheduleError:
+        return schedule, known
+    reason = "each element is converted once, not again for every tile"
+    return schedule, {
+        **known,
+        stage.name: replace(known[stage.name], action="store", reason=reason),
+    }
 
 
 def _decision(schedule: Schedule, added: Stage, tile: Tile) -> Decision:
@@ -198,7 +216,11 @@ def _with_panels(
     outer, others = Loop(copy.axes[panels.place], width), [*copy.axes]
     others.remove(outer.axis)
     schedule = schedule.layout(copy, outer, *others, outer.axis)
-    root, place = schedule.current(tile.root), _where_needed(schedule, tile, panels)
+    fixed = copy in fixed_stages(schedule.stages)
+    root, place = (
+        schedule.current(tile.root),
+        None if fixed else _where_needed(schedule, tile, panels),
+    )
     kernel = schedule.places.chain(root)[-1].name
     held = stack[kernel] + tile.panel_bytes(panels)
     alone = schedule.readers(copy) == (schedule.current(summed),)

@@ -25,10 +25,12 @@ class _Nest:
     has, and the nests that have to run before it and after it.
 
     place: of its root in the program. first: of the first stage computed inside the root, if any.
+    fixed: whether it is computed once, not at every call.
     """
 
     root: Unit
     place: int
+    fixed: bool
     first: float = math.inf
     units: list[Unit] = field(default_factory=list)
     visits: int = 0
@@ -46,11 +48,15 @@ class SmallKernels:
         self.nest_of = self._nests()
 
     def _nests(self) -> dict[Unit, _Nest]:
-        unit_of, order = self.grouping.unit_of, self.grouping.order
+        unit_of, order, fixed = self.grouping.unit_of, self.grouping.order, self.grouping.fixed
         found: dict[Unit, _Nest] = {}
         for unit in reversed(self.grouping.units):
             seat = self.seats.get(unit.root)
-            nest = found[unit_of[seat.stage]] if seat else _Nest(unit, order[unit.root])
+            nest = (
+                found[unit_of[seat.stage]]
+                if seat
+                else _Nest(unit, order[unit.root], unit.root in fixed)
+            )
             found[unit] = nest
             inside = [*unit.parts, *([] if unit is nest.root else [unit.root])]
             nest.first = min([nest.first, *[order[stage] for stage in inside]])
@@ -76,11 +82,12 @@ class SmallKernels:
         """The small nests in an order in which all can run, in runs as long as a kernel may be.
         What is large comes as soon as it can."""
         waiting = {nest: len(nest.waits) for nest in dict.fromkeys(self.nest_of.values())}
-        large: list[tuple[int, _Nest]] = []
-        small: list[tuple[int, _Nest]] = []
+        large: list[tuple[bool, int, _Nest]] = []
+        small: list[tuple[bool, int, _Nest]] = []
 
         def release(nest: _Nest) -> None:
-            heapq.heappush(small if self._is_small(nest) else large, (nest.place, nest))
+            key = (not nest.fixed, nest.place, nest)
+            heapq.heappush(small if self._is_small(nest) else large, key)
 
         for nest, others in waiting.items():
             if not others:
@@ -88,7 +95,7 @@ class SmallKernels:
         run: list[_Nest] = []
         while large or small:
             if small and (run or not large):
-                _, nest = heapq.heappop(small)
+                *_, nest = heapq.heappop(small)
                 if not _continues(run, nest):
                     yield run
                     run = []
@@ -96,7 +103,7 @@ class SmallKernels:
             else:
                 yield run
                 run = []
-                _, nest = heapq.heappop(large)
+                *_, nest = heapq.heappop(large)
             for follower in nest.followers:
                 waiting[follower] -= 1
                 if not waiting[follower]:
@@ -136,7 +143,7 @@ def _continues(run: list[_Nest], nest: _Nest) -> bool:
     All others are computed before its own loops, in the order of the program, and so is what is
     computed inside it.
     """
-    if not _fits([*run, nest]):
+    if not _fits([*run, nest]) or any(each.fixed is not nest.fixed for each in run):
         return False
     *others, last = [*run, nest]
     found = [(last, last.first), *[(each, float(each.place)) for each in others[-1:]]]

@@ -143,3 +143,14 @@ def consumers(stages: Stages) -> dict[Stage, list[Stage]]:
         for producer in dict.fromkeys([load.source for load in stage.reads()]):
             readers[producer].append(stage)
     return readers
+
+
+def fixed_stages(stages: Stages) -> dict[Stage, frozenset[Stage]]:
+    """The stages that are the same at every call, outputs apart, each with the constants that it
+    is computed of."""
+    found = {stage: frozenset([stage]) for stage in stages.inputs if stage.constant}
+    for stage in stages.stages if found else ():
+        sources = {load.source for load in stage.reads()}
+        if sources and sources <= found.keys() and stage not in stages.outputs:
+            found[stage] = frozenset().union(*[found[source] for source in sources])
+    return {stage: constants for stage, constants in found.items() if not stage.is_input}

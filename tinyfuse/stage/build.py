@@ -93,9 +93,9 @@ class Builder:
         self._stored: dict[Atom, Stage] = {}  # copies of views
 
     def _input(self, var: Var) -> Stage:
-        stage = Stage(
-            self.called[var].text, self.axes(var.shape), var.dtype, named=var.name is not None
-        )
+        name, named = self.called[var].text, var.name is not None
+        axes = self.axes(var.shape)
+        stage = Stage(name, axes, var.dtype, named=named, constant=var.constant)
         self.views[var] = whole(stage)
         return stage
 

@@ -31,7 +31,7 @@ def build_program(graph: Graph) -> Program:
 
 
 def _array_of(value: Stage | Atom) -> Array:
-    return Array(value.dtype, prod(value.shape))
+    return Array(value.dtype, prod(value.shape), constant=getattr(value, "constant", False))
 
 
 class _ProgramBuilder:

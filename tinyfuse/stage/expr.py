@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinyfuse.dtypes import BOOL, INT64
+from tinyfuse.dtypes import BOOL, INT64, is_floating
 from tinyfuse.records import dataclass
 from tinyfuse.stage.index import Affine, Axis, IndexLike
 
@@ -262,7 +262,7 @@ def fold(node: Expr) -> Expr:
     """`decide`, and the constant that a conversion of a constant is, where all agree on it."""
     if isinstance(node, Cast):
         value = constant(node.operand)
-        if value is not None and (node.dtype.kind == "f" or value.dtype.kind != "f"):
+        if value is not None and (is_floating(node.dtype) or not is_floating(value.dtype)):
             with np.errstate(over="ignore"):
                 return Const(value.astype(node.dtype))
     return decide(node)

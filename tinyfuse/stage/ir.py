@@ -78,6 +78,7 @@ class Stage:
     scatter: Scatter | None = None
     scan: Axis | None = None  # one of its axes
     sort: Sort | None = None
+    constant: bool = False  # whether it is an input with the same elements at every call
 
     @cached_property
     def shape(self) -> tuple[int, ...]:

@@ -40,15 +40,18 @@ def stages_text(stages: Stages) -> str:
           e[i < 64, j < 1024]: float32 = exp(x[i, j] - m[i])
           return e
     """
-    inputs = ", ".join(
-        [f"{stage.name}: {describe(stage.shape, stage.dtype)}" for stage in stages.inputs]
-    )
+    inputs = ", ".join(map(_input_text, stages.inputs))
     taken = {stage.name for stage in (*stages.inputs, *stages.stages)}
     lines = [f"stages {stages.name}({inputs})"]
     for stage in stages.stages:
         lines += _indented(stage_lines(stage, taken))
     lines.append(f"  return {', '.join([stage.name for stage in stages.outputs])}".rstrip())
     return "\n".join(lines)
+
+
+def _input_text(stage: Stage) -> str:
+    text = f"{stage.name}: {describe(stage.shape, stage.dtype)}"
+    return f"constant {text}" if stage.constant else text
 
 
 def program_text(program: Program) -> str:

@@ -17,12 +17,15 @@ from tinyfuse.stage.ir import Stages
 
 @dataclass(eq=False, slots=True)
 class Array:
-    """Memory for `size` elements that several parts use. same: the array that it is one with."""
+    """Memory for `size` elements that several parts use. same: the array that it is one with.
+    constant: whether it is an input with the same elements at every call.
+    """
 
     dtype: np.dtype
     size: int
     name: str = ""
     same: Array | None = None
+    constant: bool = False
 
     def itself(self) -> Array:
         array = self

@@ -23,6 +23,7 @@ from tinyfuse.stage.program import Program as StagedProgram
 from tinyfuse.stage.verifier import verify_stages
 from tinyfuse.testing.compact import CompactNumerics
 from tinyfuse.testing.memory import fresh
+from tinyfuse.testing.parting import with_constants
 from tinyfuse.testing.program import Program, global_variables, quietly
 from tinyfuse.trace import ArgumentSpec, NeedsValue, OutputSpec, Trace, trace
 from tinyfuse.tree import flatten
@@ -179,10 +180,12 @@ class Case:
 
     @cached_property
     def program(self) -> StagedProgram:
-        program = build_program(self.graph)
-        for part in program.segments:
-            verify_stages(part.stages)
-        return program
+        return _verified(build_program(self.graph))
+
+    @cached_property
+    def constant_program(self) -> StagedProgram:
+        """The same, with most inputs as constants."""
+        return _verified(build_program(with_constants(self.graph)))
 
     @property
     def stages(self) -> Stages:
@@ -194,6 +197,12 @@ class Case:
     def parts(self) -> list[Part]:
         """What schedules are made for."""
         return [Part(segment.stages, self.text) for segment in self.program.segments]
+
+
+def _verified(program: StagedProgram) -> StagedProgram:
+    for part in program.segments:
+        verify_stages(part.stages)
+    return program
 
 
 def program_case(program: Program) -> Case:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import describe
+from tinyfuse.dtypes import describe, is_floating
 
 
 def bits(array: np.ndarray) -> np.ndarray:
     """The elements as unsigned integers, with one pattern for all NaNs."""
     array = np.ascontiguousarray(array)
     unsigned = array.view(f"u{array.itemsize}")
-    if array.dtype.kind != "f":
+    if not is_floating(array.dtype):
         return unsigned
     return np.where(np.isnan(array), np.array(np.nan, array.dtype).view(unsigned.dtype), unsigned)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tinyfuse.dtypes import SUPPORTED, is_supported
+from tinyfuse.dtypes import SUPPORTED
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.testing.program import Expression, call, method, operator
 from tinyfuse.testing.scope import NotApplicable, Scope
@@ -31,7 +31,7 @@ def ufuncs_of(*dtypes: np.dtype) -> tuple[str, ...]:
 
 def _resolves(ufunc: np.ufunc, dtypes: Iterable[np.dtype]) -> bool:
     try:
-        return all(is_supported(dtype) for dtype in ufunc.resolve_dtypes((*dtypes, None)))
+        return all(dtype in SUPPORTED for dtype in ufunc.resolve_dtypes((*dtypes, None)))
     except TypeError:
         return False
 

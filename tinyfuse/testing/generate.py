@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOAT32, FLOAT64, SUPPORTED, is_supported
+from tinyfuse.dtypes import FLOAT32, FLOAT64, SUPPORTED, is_half, is_supported
 from tinyfuse.testing import composed_constructs as composed_of
 from tinyfuse.testing import elementwise_constructs as elementwise
+from tinyfuse.testing import half_constructs as of_halves
 from tinyfuse.testing import index_constructs as indexed
 from tinyfuse.testing import row_constructs as rows
 from tinyfuse.testing import shaped_constructs as shaped
@@ -115,6 +116,18 @@ EFFECTS: dict[Construct, int] = {
     composed_of.accumulate_at: 2,
     composed_of.write_what_is_masked: 2,
 }
+# With 16-bit floats, where one is among the arguments.
+HALVES: dict[Construct, int] = {
+    of_halves.narrow: 3,
+    of_halves.half_arithmetic: 4,
+    of_halves.half_unary: 2,
+    of_halves.half_where: 1,
+    of_halves.half_view: 2,
+    of_halves.widen: 3,
+    of_halves.half_extreme: 1,
+    of_halves.half_sum: 1,
+    of_halves.half_product: 1,
+}
 
 
 def _weighted(constructs: Mapping[Construct, int]) -> tuple[Construct, ...]:
@@ -124,6 +137,7 @@ def _weighted(constructs: Mapping[Construct, int]) -> tuple[Construct, ...]:
 _DRAWN = _weighted(CONSTRUCTS)
 _DRAWN_IF_LARGE = (*_DRAWN, *(shaped.reduction,) * 12, *(shaped.product, shaped.gram) * 2)
 _EFFECTS = _weighted(EFFECTS)
+_HALVES = _weighted(HALVES)
 _DTYPES: tuple[np.dtype, ...] = (FLOAT32, FLOAT64, *SUPPORTED, FLOAT32, FLOAT64, FLOAT32, FLOAT64)
 _EXTENTS = (2, 3, 4, 1, 5, 7, 0)
 # Shapes at which a reduction is split into lanes, blocks or several chains.
@@ -260,6 +274,8 @@ def _runs(scope: Scope, large: bool, effects: bool) -> list[_Run]:
         drawn = _DRAWN_IF_LARGE if large else _DRAWN
         if effects and choices.below(2):
             drawn = _EFFECTS
+        if "half" in scope.values and choices.below(3) == 2:
+            drawn = _HALVES
         run = _attempt(scope, choices.choose(drawn), target)
         if run is not None:
             nested = choices.chance(1, 2)
@@ -290,6 +306,10 @@ def _parameters(
         arguments.update(_index_parameters(choices, shapes[0]))
         if choices.chance(1, 10):
             arguments["same"] = arguments["x"]
+        if choices.chance(1, 4):
+            drawn = draw_array(choices, choices.choose(shapes), FLOAT32)
+            with np.errstate(over="ignore"):
+                arguments["half"] = drawn.astype(choices.choose(of_halves.halves()))
     return arguments, captured
 
 
@@ -340,7 +360,7 @@ def _attempt(scope: Scope, construct: Construct, target: str) -> _Run | None:
     for _ in range(_TRIES):
         try:
             expression = construct(scope)
-            run = _ran(scope, expression, target)
+            run = _ran(scope, expression, target, construct in HALVES)
         except (NotApplicable, *_REFUSALS):
             continue
         if run is not None:
@@ -349,12 +369,13 @@ def _attempt(scope: Scope, construct: Construct, target: str) -> _Run | None:
     return None
 
 
-def _ran(scope: Scope, expression: Expression, target: str) -> _Run | None:
+def _ran(scope: Scope, expression: Expression, target: str, halves: bool) -> _Run | None:
+    """halves: whether it may make 16-bit floats."""
     read = tuple([scope.values[name] for name in expression.operands])
     written = tuple([scope.values[name] for name in expression.written])
     if expression.form is not Form.EFFECT:
         value = evaluate(expression, scope.values)
-        if not _admitted(value, scope.largest):
+        if not _admitted(value, scope.largest) or (is_half(value.dtype) and not halves):
             return None
         scope.values[target] = value
         return _Run(Statement(target, expression), read, written)

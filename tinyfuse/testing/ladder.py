@@ -26,8 +26,17 @@ from tinyfuse.stage.interpreter import interpret_program
 from tinyfuse.testing.case import Case
 from tinyfuse.testing.compare import difference
 from tinyfuse.testing.compiled import Library
+from tinyfuse.testing.parting import run_parts
 from tinyfuse.testing.report import Failure, Report
-from tinyfuse.testing.variants import ScheduleOf, Variant, fused, lowered, unfused, usual_variants
+from tinyfuse.testing.variants import (
+    ScheduleOf,
+    Variant,
+    fused,
+    lowered,
+    lowered_with_constants,
+    unfused,
+    usual_variants,
+)
 
 Results = Mapping[Case, list[np.ndarray]]
 
@@ -81,6 +90,7 @@ class Ladder:
         if self.loops_of(case):
             self._compare("unfused loops", case, expected, lambda: self._loops(case, unfused))
             self._compare("fused loops", case, expected, lambda: self._loops(case, fused))
+            self._compare("constants", case, expected, lambda: self._with_constants(case))
         if self.jit_of(case):
             self._compare("jit", case, [*case.returned(expected), case.shared], case.jitted)
 
@@ -93,6 +103,13 @@ class Ladder:
     def _loops(self, case: Case, schedule_of: ScheduleOf) -> list[np.ndarray]:
         loops = lowered(case, schedule_of)
         return _shaped(case, interpret_loops(loops, case.arrays, self.numerics))
+
+    def _with_constants(self, case: Case) -> list[np.ndarray]:
+        def run(loops: Loops, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+            return interpret_loops(loops, arrays, self.numerics)
+
+        parts = lowered_with_constants(case, fused)
+        return _shaped(case, run_parts(parts, case.arrays, run))
 
     # --- compiled rungs ---------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tinyfuse.dtypes import is_half
 from tinyfuse.testing.choices import Choices
 
 Array = np.ndarray | np.generic
@@ -29,7 +30,11 @@ class Scope:
     exact: bool = True  # whether there is nothing of that
 
     def array(self, accept: Callable[[Array], bool] = lambda value: True) -> str:
-        """A name of an accepted array or numpy scalar, preferably a recent one."""
+        """A name of an accepted array or numpy scalar, preferably a recent one; no 16-bit float."""
+        return self.any_array(lambda value: not is_half(value.dtype) and accept(value))
+
+    def any_array(self, accept: Callable[[Array], bool]) -> str:
+        """The same, 16-bit floats included."""
         names = [name for name, value in self.values.items() if is_array(value) and accept(value)]
         if not names:
             raise NotApplicable

@@ -10,12 +10,14 @@ from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import Loops
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
+from tinyfuse.lower.once import Parted, parted
 from tinyfuse.lower.program import lower_program
 from tinyfuse.machine import REFERENCE
 from tinyfuse.records import replace
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.text import schedule_text
+from tinyfuse.stage.program import Program
 from tinyfuse.testing.case import Case, Part
 from tinyfuse.testing.choices import SeededChoices
 from tinyfuse.testing.schedules import random_schedule
@@ -94,9 +96,17 @@ class Variant:
 
 def lowered(case: Case, schedule_of: ScheduleOf) -> Loops:
     """The loops of a case, verified."""
-    pairs = zip(case.program.segments, case.parts, strict=True)
-    schedules = {segment: schedule_of(part) for segment, part in pairs}
-    loops = lower_program(case.program, schedules, REFERENCE)
+    return _lowered(case.program, case.text, schedule_of)
+
+
+def lowered_with_constants(case: Case, schedule_of: ScheduleOf) -> Parted:
+    """The same, with most inputs as constants, in its two parts."""
+    return parted(_lowered(case.constant_program, case.text, schedule_of))
+
+
+def _lowered(program: Program, text: str, schedule_of: ScheduleOf) -> Loops:
+    schedules = {part: schedule_of(Part(part.stages, text)) for part in program.segments}
+    loops = lower_program(program, schedules, REFERENCE)
     verify_loops(loops)
     return loops
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64
+from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64, is_half
 from tinyfuse.trace.axes import normalize_axis_index, normalize_axis_tuple, reduced_axes
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import apply
@@ -66,6 +66,8 @@ def mean(
     x = traced(a)
     if dtype is None and x.dtype.kind in "biu":
         dtype = FLOAT64
+    if dtype is None and is_half(x.dtype):  # rounded once
+        return cast(mean(x, axis, FLOAT32, None, keepdims, where=where), x.dtype)
     total = _total(x, axis, dtype, keepdims, where, out)
     return divided_by_count(total, _count(x, axis, where, keepdims))
 

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import is_supported
+from tinyfuse.dtypes import SUPPORTED_TEXT, is_half, is_supported
 from tinyfuse.errors import LeakedTracerError, SideEffectError, UnsupportedDtypeError
+from tinyfuse.fixed import Constant
+from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Primitive, Var
 from tinyfuse.graph.shapes import infer
 from tinyfuse.source import UNKNOWN, Source, here, location
 from tinyfuse.trace.captured import Captured, Guard, Place, SameAs, SameType
+from tinyfuse.trace.halves import define_in_float32, is_computed_in_float32
 from tinyfuse.trace.known import Known
 from tinyfuse.trace.layouts import Layouts
 from tinyfuse.trace.reachable import find_places
@@ -29,6 +32,7 @@ class GraphBuilder:
         "_function",
         "_places",
         "_snapshots",
+        "_turned",
         "bounds",
         "cells",
         "changed",
@@ -64,6 +68,7 @@ class GraphBuilder:
         self.rolling = Rolling()
         self.frozen: Collection[tuple[Any, ...]] = ()  # places whose elements tracing sees
         self._constants: dict[Any, Var] = {}
+        self._turned: dict[Atom, Eqn] = {}  # the transposes of 16-bit floats
         self._function = function
         self._captured: dict[int, tuple[Captured, Var]] = {}
         self._places: dict[int, Place] | None = None
@@ -77,10 +82,25 @@ class GraphBuilder:
         shape: tuple[int, ...],
         dtype: np.dtype,
     ) -> Var:
-        """Append an equation whose output has this type."""
+        """Append an equation whose output has this type; more than one for 16-bit floats."""
+        if is_computed_in_float32(primitive, atoms, params, dtype):
+            return define_in_float32(self.define, primitive, atoms, params, shape, dtype)
+        if primitive is p.cast and atoms[0] in self._turned:
+            return self._turned_later(self._turned[atoms[0]], params, shape, dtype)
         output = Var(shape, dtype)
         self.eqns.append(Eqn(primitive, atoms, params, output, self.source))
+        if primitive is p.transpose and is_half(dtype):
+            self._turned[output] = self.eqns[-1]
         return output
+
+    def _turned_later(
+        self, turn: Eqn, params: Mapping[str, Any], shape: tuple[int, ...], dtype: np.dtype
+    ) -> Var:
+        """A conversion of a transposed array, as the transpose of a conversion: so products sum in
+        the order that they have for arrays which need none."""
+        (array,) = turn.inputs
+        wide = self.define(p.cast, (array,), params, array.shape, dtype)
+        return self.define(p.transpose, (wide,), turn.params, shape, dtype)
 
     def emit(self, primitive: Primitive, *atoms: Atom, **params: Any) -> Var:
         """Append an equation; the primitive's shape rule gives the type of its output."""
@@ -134,6 +154,15 @@ class GraphBuilder:
             kept.flags.writeable = False
             self._constants[key] = self._add(kept, None)[1]
         return self._constants[key]
+
+    def fixed(self, value: Constant, name: str | None) -> Var:
+        """The hidden input for a constant; its name is that of the first place it is found at."""
+        array = np.asarray(value)
+        known = self._captured.get(id(array))
+        if known is None:
+            var = Var(array.shape, array.dtype, name, constant=True)
+            known = self._captured[id(array)] = Captured(array, None), var
+        return known[1]
 
     def capture_at(self, array: np.ndarray, place: Place) -> Var:
         """The hidden input for an array that was found at this place."""
@@ -212,8 +241,8 @@ def require_plain(array: np.ndarray) -> None:
     if not is_supported(array.dtype):
         remedy = "native byte order" if array.dtype.kind in "fiu" else "a supported dtype"
         raise UnsupportedDtypeError(
-            f"an array of dtype {array.dtype} meets a traced array; tinyfuse computes with bool, "
-            f"int8..int64, uint8..uint64, float32 and float64: convert it to {remedy} with astype"
+            f"an array of dtype {array.dtype} meets a traced array; tinyfuse computes with "
+            f"{SUPPORTED_TEXT}: convert it to {remedy} with astype"
         )
     if type(array) not in (np.ndarray, np.memmap):
         raise UnsupportedDtypeError(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import is_supported
+from tinyfuse.dtypes import SUPPORTED_TEXT, is_supported
 from tinyfuse.trace.axes import requested_shape
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.dispatch import as_method, listed, refused
@@ -23,8 +23,7 @@ def supported_dtype(dtype: Any) -> np.dtype:
     found = np.dtype(dtype)
     if not is_supported(found):
         raise errors.UnsupportedDtypeError(
-            f"the dtype {found} is not supported; supported are bool, int8..int64, uint8..uint64, "
-            "float32 and float64"
+            f"the dtype {found} is not supported; supported are {SUPPORTED_TEXT}"
         )
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import is_supported
+from tinyfuse.dtypes import is_half, is_supported
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Literal
 from tinyfuse.trace.axes import normalize_axis_index, reduced_axes
@@ -69,7 +69,7 @@ def _dtype(ufunc: np.ufunc, x: Tracer, dtype: Any, out: Any) -> np.dtype:
         found = ufunc.resolve_dtypes(operands, casting="unsafe", reduction=True)[1]
     else:
         found = ufunc.accumulate(np.zeros(0, x.dtype), dtype=dtype).dtype
-    if not is_supported(found):
+    if not is_supported(found) or is_half(found):  # which would be rounded at every element
         raise errors.UnsupportedDtypeError(
             f"np.{ufunc.__name__}.accumulate of {type_text(x)} gives {found}, which tinyfuse does "
             "not support: convert the array before, with astype(np.float32)"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
+from tinyfuse.dtypes import is_half
 from tinyfuse.graph import primitives as p
 from tinyfuse.trace.axes import normalize_axis_index
 from tinyfuse.trace.builder import active
@@ -119,11 +120,13 @@ def dot(a: Any, b: Any, out: Any = None) -> Tracer:
             f"shapes {shape_text(a.shape)} and {shape_text(b.shape)} not aligned: {a.shape[-1]} "
             f"(dim {a.ndim - 1}) != {b.shape[dimension]} (dim {dimension})"
         )
+    dtype = np.result_type(a.dtype, b.dtype)
     a, b = _promoted(a, b, np.matmul)
     lhs = tuple(range(a.ndim))
     rhs = tuple([a.ndim - 1 if at == dimension else a.ndim + at for at in range(b.ndim)])
     out_labels = (*lhs[:-1], *[label for label in rhs if label != a.ndim - 1])
-    return contract(a, b, lhs, rhs, out_labels, "dot")
+    product = contract(a, b, lhs, rhs, out_labels, "dot")
+    return cast(product, dtype) if is_half(dtype) else product
 
 
 def _scaled(a: Tracer, b: Tracer) -> Tracer:

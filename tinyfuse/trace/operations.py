@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import BOOL, describe, is_supported
+from tinyfuse.dtypes import BOOL, FLOAT32, describe, is_half, is_supported
+from tinyfuse.fixed import Constant, written
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
-from tinyfuse.trace.builder import active, leaked
+from tinyfuse.trace.builder import GraphBuilder, active, leaked
 from tinyfuse.trace.cells import Question
 from tinyfuse.trace.layouts import has_view, is_contiguous, is_fortran
 from tinyfuse.trace.tracer import Tracer
@@ -34,6 +35,8 @@ def traced(value: Any) -> Tracer:
         return value
     if kind in (TracedFloat, TracedInt):
         return Tracer(builder, value._atom, scalar=True)
+    if kind is Constant:
+        return fixed(builder, value)
     if isinstance(value, np.generic):
         return Tracer(builder, Literal(require_supported(value)), scalar=True)
     if not isinstance(value, np.ndarray):
@@ -43,6 +46,14 @@ def traced(value: Any) -> Tracer:
     real = Tracer(builder, builder.capture(value))
     real._read_only = _NOT_FOLLOWED
     return real
+
+
+def fixed(builder: GraphBuilder, value: Constant, name: str | None = None) -> Tracer:
+    """A tracer for a constant, found in a variable of that name; it refuses to be written."""
+    tracer = Tracer(builder, builder.fixed(value, name))
+    tracer._read_only = str(written())
+    tracer._born = 0  # it was there before whatever part of the function shows it first
+    return tracer
 
 
 _NOT_FOLLOWED = (
@@ -300,7 +311,14 @@ def concatenate(parts: Sequence[Tracer], axis: int) -> Tracer:
 def reduce(
     op: str, x: Tracer, axes: Sequence[int], dtype: np.dtype, keepdims: bool = False
 ) -> Tracer:
-    """A reduction over some axes, in numpy a scalar where none is left."""
+    """A reduction over some axes, in numpy a scalar where none is left.
+
+    Of 16-bit floats it is computed in float32, and rounded once.
+    """
+    if is_half(x.dtype) or is_half(dtype):
+        wide = cast(cast(x, dtype) if is_half(dtype) else x, FLOAT32)
+        result_dtype = FLOAT32 if is_half(dtype) else dtype
+        return cast(reduce(op, wide, axes, result_dtype, keepdims), dtype)
     reduced = result(x, p.reduce, op=op, axes=tuple(sorted(axes)), dtype=dtype)
     if keepdims:
         reduced = insert_axes(reduced, axes)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOAT32, is_supported
+from tinyfuse.dtypes import FLOAT32, is_half, is_supported
 from tinyfuse.errors import UnsupportedDtypeError
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS
@@ -67,9 +67,9 @@ def resolve(
     if dtype is not None:
         options["signature"] = (None,) * ufunc.nin + (dtype,) * ufunc.nout
     found = ufunc.resolve_dtypes((*kinds, *outputs), **options)
-    if not any(output == np.float16 for output in found[ufunc.nin :]):
-        # a predicate: float32 holds all that float16 does, and the answer is the same
-        found = tuple([FLOAT32 if each == np.float16 else each for each in found])
+    if not any(map(is_half, found[ufunc.nin :])):
+        # a predicate: float32 holds all that these do, and the answer is the same
+        found = tuple([FLOAT32 if is_half(each) else each for each in found])
     for candidate in found:
         if not is_supported(candidate):
             raise UnsupportedDtypeError(_unsupported(ufunc, kinds, candidate))

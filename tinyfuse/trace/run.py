@@ -14,8 +14,9 @@ import numpy as np
 from tinyfuse import errors, tree
 from tinyfuse.config import compile_log as log
 from tinyfuse.dispatch import paused
-from tinyfuse.dtypes import FLOAT64, describe, is_supported
+from tinyfuse.dtypes import FLOAT64, SUPPORTED_TEXT, describe, is_supported
 from tinyfuse.errors import SideEffectError, UnsupportedDtypeError
+from tinyfuse.fixed import Constant
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Graph, Literal, Var
 from tinyfuse.source import Source
@@ -197,14 +198,15 @@ def _stand_in(
     if spec.kind == "static" and draws(spec.value):
         return Undrawn(spec.value, name or "it")
     if spec.kind == "static":
+        if type(spec.value) is Constant:
+            return scope.fixed_array(spec.value, name)
         callables = (FunctionType, MethodType, functools.partial)
         return scope.see_root(spec.value) if isinstance(spec.value, callables) else spec.value
     dtype = FLOAT64 if spec.kind == "weak" else spec.dtype
     if dtype is None or not is_supported(dtype):
         raise UnsupportedDtypeError(
-            f"the argument {name} has the dtype {dtype}, which tinyfuse does not support: pass it "
-            "as bool, int8..int64, uint8..uint64, float32 or float64 in native byte order "
-            "(x.astype(...))"
+            f"the argument {name} has the dtype {dtype}, which tinyfuse does not support: it "
+            f"computes with {SUPPORTED_TEXT} in native byte order (x.astype(...))"
         )
     var = Var(spec.shape, dtype, name)
     builder.inputs.append(var)

@@ -21,6 +21,7 @@ import numpy as np
 
 from tinyfuse.dtypes import describe, is_supported
 from tinyfuse.errors import SideEffectError
+from tinyfuse.fixed import Constant
 from tinyfuse.graph.ir import Var
 from tinyfuse.trace import conditions
 from tinyfuse.trace import rewriting_expressions as expressions
@@ -40,6 +41,7 @@ from tinyfuse.trace.captured import (
 from tinyfuse.trace.containers import Containers, warn_frozen
 from tinyfuse.trace.loop_items import items_of
 from tinyfuse.trace.loop_statements import Loop, While
+from tinyfuse.trace.operations import fixed
 from tinyfuse.trace.random_states import Undrawn, draws
 from tinyfuse.trace.reachable import find_hidden, is_users, mentioned_names
 from tinyfuse.trace.rewriting import IF, ITEMS, LOOP, WHILE, rewritten
@@ -63,6 +65,7 @@ class Scope:
         self.containers = Containers(self)
         self._builder = builder
         self._tracers: dict[int, tuple[Tracer, Var]] = {}
+        self._fixed: dict[int, tuple[Constant, Tracer]] = {}
         self._copies: dict[int, tuple[FunctionType, FunctionType]] = {}  # original, copy
         self._originals: dict[int, FunctionType] = {}
         self._globals: dict[int, Globals] = {}
@@ -111,6 +114,16 @@ class Scope:
             tracer._born = 0  # it was there before whatever part of the function shows it first
             self._tracers[id(array)] = tracer, var
         return self._tracers[id(array)][0]
+
+    def fixed(self, value: Constant, place: Place) -> Tracer:
+        self.guards.append(Same(place, value))
+        return self.fixed_array(value, place.name)
+
+    def fixed_array(self, value: Constant, name: str | None) -> Tracer:
+        """The one tracer that stands for a constant."""
+        if id(value) not in self._fixed:
+            self._fixed[id(value)] = value, fixed(self._builder, value, name)
+        return self._fixed[id(value)][1]
 
     def captured(self) -> list[tuple[Tracer, Var]]:
         """The tracers that stand for captured arrays, and their variables in the graph."""
@@ -423,6 +436,7 @@ def _written(what: str) -> SideEffectError:
 _SEEN: dict[type, Callable[[Scope, Any, Place], Any]] = {
     np.ndarray: Scope.array,
     np.memmap: Scope.array,
+    Constant: Scope.fixed,
     FunctionType: Scope._see_function,
     ModuleType: Scope.module,
     functools.partial: Scope._partial,

@@ -1,0 +1,49 @@
+// Conversions of numbers of 16 bits, which arrays hold as their bits: float16_t with 5 bits of
+// exponent and 10 of mantissa, bfloat16_t, the upper half of a float. Rounded to nearest, ties to
+// even. NaN becomes the quiet one of its sign. C compilers make vectors of all of them.
+
+// A float16_t as a float, which has all of its values.
+static inline float tf_float_of_float16(float16_t half) {
+  uint32_t magnitude = half & 0x7fffu, sign = (uint32_t)(half & 0x8000u) << 16;
+  uint32_t rebased = (magnitude << 13) + 0x38000000u;
+  uint32_t special = rebased + 0x38000000u; // infinity, and NaN
+  uint32_t tiny = tf_bits_float((float)(int32_t)magnitude * 0x1p-24f);
+  uint32_t bits = magnitude < 0x0400u ? tiny : rebased;
+  bits = magnitude < 0x7c00u ? bits : special;
+  return tf_from_bits_float(bits | sign);
+}
+
+// The nearest float16_t; 65520 and above are infinity.
+static inline float16_t tf_float16_of_float(float value) {
+  uint32_t bits = tf_bits_float(value) & 0x7fffffffu;
+  uint32_t sign = (tf_bits_float(value) >> 16) & 0x8000u;
+  uint32_t tiny = tf_bits_float(tf_from_bits_float(bits) + 0.5f) - 0x3f000000u; // units of 2^-24
+  uint32_t rounded = (bits - 0x38000000u + 0xfffu + ((bits >> 13) & 1u)) >> 13;
+  uint32_t half = bits < 0x38800000u ? tiny : rounded;
+  half = bits < 0x47800000u ? half : 0x7c00u;
+  half = bits <= 0x7f800000u ? half : 0x7e00u;
+  return (float16_t)(half | sign);
+}
+
+// The nearest float16_t of a double: rounded once, by way of a float that is rounded to odd.
+static inline float16_t tf_float16_of_double(double value) {
+  float nearest = (float)value;
+  uint32_t bits = tf_bits_float(nearest);
+  double back = (double)nearest;
+  uint32_t beyond = __builtin_fabs(back) > __builtin_fabs(value); // bits are one too many
+  uint32_t odd = (bits - beyond) | 1u;
+  return tf_float16_of_float(tf_from_bits_float(back == value || value != value ? bits : odd));
+}
+
+// A bfloat16_t as a float.
+static inline float tf_float_of_bfloat16(bfloat16_t half) {
+  return tf_from_bits_float((uint32_t)half << 16);
+}
+
+// The nearest bfloat16_t.
+static inline bfloat16_t tf_bfloat16_of_float(float value) {
+  uint32_t bits = tf_bits_float(value);
+  uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  uint32_t quiet = 0x7fc0u | ((bits >> 16) & 0x8000u);
+  return (bfloat16_t)((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
+}
