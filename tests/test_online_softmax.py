@@ -478,6 +478,15 @@ def test_a_scan_is_kept_at_one_position_only() -> None:
         schedule.fold(before, before.axes[0], 2)
 
 
+def test_nothing_is_computed_inside_a_scan_that_is_carried() -> None:
+    schedule = carried(lowered(rises, normal(50, 7)).schedule)
+    before = schedule.stage("before")
+    schedule = schedule.cache_read(before, schedule.stages.inputs[0])
+    copy = schedule.stage("x_copy")
+    with pytest.raises(ScheduleError, match="is computed inside it, where nothing moves on"):
+        schedule.compute_at(copy, before, schedule[before].loops[0])
+
+
 # --- parts ----------------------------------------------------------------------------------------
 
 

@@ -294,6 +294,8 @@ def _check_carried(places: Places, scan: Stage, site: Site, at: str) -> None:
         raise ScheduleError(f"{at}: a step of {leader.name} is not one of its own")
     if leader.order is not Order.SERIAL or places.storage(scan) != start:
         raise ScheduleError(f"{at}: it has to be kept around all steps of {leader.name}, no more")
+    for inside in places.attached.get(scan, ()):
+        raise ScheduleError(f"{at}: {inside.name} is computed inside it, where nothing moves on")
     if _reads_at(places, scan, {axis: 0}):
         raise ScheduleError(f"{at}: its first position reads something, before any step")
     for load in _reads_at(places, scan, {axis: Axis(axis.name, axis.extent, 1)}):

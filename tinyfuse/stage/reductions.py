@@ -256,7 +256,9 @@ def contract(builder: Builder, eqn: Eqn) -> None:
         ]
 
     sizes = {**dict(zip(lhs, a.shape, strict=True)), **dict(zip(rhs, b.shape, strict=True))}
-    whole = () if builder.keeps_shape(eqn.output) else eqn.params["out"]
+    # An axis of both, as of batches, is no row or column of a tile.
+    apart = tuple([label for label in eqn.params["out"] if (label in lhs) != (label in rhs)])
+    whole = () if builder.keeps_shape(eqn.output) else apart
     run = tuple([lhs[axis] for step in builder.steps[eqn] for axis in step.axes])
     split = Split(sizes, merged_extents(factors, sizes, (*whole, *run)))
 
