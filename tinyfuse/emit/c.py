@@ -12,6 +12,7 @@ from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.decided_places import DecidedPlaces
 from tinyfuse.emit.entry import EntryCalls
 from tinyfuse.emit.expression import Expressions, InLoop
+from tinyfuse.emit.pieces import PIECES, writes_pieces
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.emit.vectors import VectorLoop
 from tinyfuse.loops.ir import (
@@ -245,6 +246,9 @@ class _KernelText:
         names = [self.parameter(buffer) for buffer in self.kernel.parameters]
         names += ["long begin", "long end"] if self.parallel else []
         apart = "__attribute__((noinline)) " if self.several else ""
+        if writes_pieces(self.kernel):
+            self.used[PIECES] = None
+            apart += f"{PIECES} "
         head = f"static {apart}void {self.kernel.name}({', '.join(names)}) {{"
         body = self.block(self.kernel.body, "  ")
         if self.streams:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from tinyfuse.emit.pieces import PIECES, PIECES_TEXT
 from tinyfuse.loops.transposes import LANES
 
 _INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
@@ -88,6 +89,7 @@ def _typedefs() -> dict[str, str]:
         **integers,
         **vectors,
         "pair_t": pair,
+        PIECES: PIECES_TEXT,
     }
 
 
