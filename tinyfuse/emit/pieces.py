@@ -8,13 +8,12 @@ have vectors of 256 bits.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from tinyfuse.loops.ir import Block, Buffer, For, If, Kernel, Scope, Statement, Store, While
-from tinyfuse.stage.expr import IndexTest, walk
+from tinyfuse.stage.expr import IndexTest, Load, walk
 
 # The name of what such kernels are declared with, and what that is.
 PIECES = "tf_pieces"
@@ -34,24 +33,42 @@ def writes_pieces(kernel: Kernel) -> bool:
     """Whether several statements, in short loops or side by side, fill an array of doubles."""
     bodies: list[Sequence[Statement]] = [kernel.body]
     for body in bodies:  # grows while it runs
-        written: Counter[Buffer] = Counter()
-        for store in _stores(body, bodies):
-            if store.buffer.dtype == _DOUBLE and store.buffer.scope is not Scope.REGISTER:
-                chosen = any(isinstance(node, IndexTest) for node in walk(store.value))
-                written[store.buffer] += 2 if chosen else 1
-        if any(count > 1 for count in written.values()):
-            return True
+        places: dict[Buffer, set[int]] = {}
+        for store, written_out in _stores(body, bodies, False):
+            if store.buffer.dtype == _DOUBLE and store.buffer.scope not in _REGISTERS:
+                found = places.setdefault(store.buffer, set())
+                found.add(store.position.interval()[0])
+                if len(found) > 1 or (written_out and _chooses(store)):
+                    return True
     return False
 
 
-def _stores(body: Sequence[Statement], others: list[Sequence[Statement]]) -> Iterator[Store]:
-    """What may be stored side by side. others: takes the bodies of longer loops."""
+_REGISTERS = (Scope.REGISTER, Scope.VECTORS)
+
+
+def _chooses(store: Store) -> bool:
+    """Whether it depends on the place what is stored there."""
+    return any(isinstance(node, IndexTest) for node in walk(store.value))
+
+
+def _stores(
+    body: Sequence[Statement], others: list[Sequence[Statement]], short: bool
+) -> Iterator[tuple[Store, bool]]:
+    """What may be stored side by side, and whether it stands in a short loop.
+
+    others: takes the bodies of longer loops. short: whether the body is one of a short loop.
+    """
     for statement in body:
         if isinstance(statement, Store):
-            yield statement
-        elif isinstance(statement, For) and statement.variable.extent > SHORT_LOOP:
-            others.append(statement.body)
+            loaded = [node.source for node in walk(statement.value) if isinstance(node, Load)]
+            if not any(getattr(source, "scope", None) is Scope.VECTORS for source in loaded):
+                yield statement, short
+        elif isinstance(statement, For):
+            if statement.variable.extent > SHORT_LOOP:
+                others.append(statement.body)
+            else:
+                yield from _stores(statement.body, others, True)
         elif isinstance(statement, If):
-            yield from _stores((*statement.then, *statement.otherwise), others)
-        elif isinstance(statement, (For, Block, While)):
-            yield from _stores(statement.body, others)
+            yield from _stores((*statement.then, *statement.otherwise), others, short)
+        elif isinstance(statement, (Block, While)):
+            yield from _stores(statement.body, others, short)

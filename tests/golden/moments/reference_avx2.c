@@ -1,3 +1,10 @@
+// for gcc, which takes some orders of eight doubles for others
+#if defined(__AVX512F__) && !defined(__clang__)
+#define tf_pieces __attribute__((noinline, target("prefer-vector-width=256")))
+#else
+#define tf_pieces
+#endif
+
 // x * x.
 static inline double tf_square_double(double x) {
   return x * x;
@@ -9,7 +16,7 @@ typedef struct tf_pool tf_pool;
 // variance = ((x - mean) ** 2).mean(axis=0)
 // [sum_blocks, sum, mean, subtract, square, sum_1_blocks, sum_1, variance] reads 3.07 KiB, writes
 //   48 B, 1572 operations
-static void moments_variance(const double *restrict x, double *restrict mean, double *restrict variance) {
+static tf_pieces void moments_variance(const double *restrict x, double *restrict mean, double *restrict variance) {
   double sum_blocks[6];
   double sum[3];
   double sum_1_blocks[6];
