@@ -117,7 +117,7 @@ def tall(array: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("program", "places", "scratch"),
     [
-        (several_losses, SEVERAL, 2 * 4000 * 4),  # two values of each
+        (several_losses, SEVERAL, 0),
         (probabilities, LABELS, 0),
         (beside_and_backwards, LABELS, 4000 * 8 + 64),  # remainders, blocks of their check
         (flattened, LABELS, 0),  # a row is kept at a time: each of it takes a division to find

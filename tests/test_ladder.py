@@ -248,7 +248,7 @@ def test_another_order_of_summation_is_found(monkeypatch: pytest.MonkeyPatch):
     )
     monkeypatch.setattr(tinyfuse.lower.trees, "can_halve", lambda *row: False)
     report = climb([planted()], Variant("fused C", fused))
-    assert set(rungs(report)) == {"unfused loops", "fused loops", "fused C"}
+    assert set(rungs(report)) == {"unfused loops", "fused loops", "fused C", "constants"}
 
 
 def test_a_parallel_loop_that_carries_a_value_is_found():

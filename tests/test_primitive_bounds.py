@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tinyfuse.dtypes import FLOATING, SUPPORTED, is_supported
+from tinyfuse.dtypes import FLOATING, SUPPORTED, is_half, is_supported
 from tinyfuse.graph.interpreter import interpret
 from tinyfuse.graph.numerics import NumpyNumerics
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
@@ -59,7 +59,7 @@ def resolved(ufunc: np.ufunc) -> list[tuple[np.dtype, ...]]:
             loop = ufunc.resolve_dtypes((*dtypes, None))
         except TypeError:
             continue
-        if all(map(is_supported, loop)):
+        if all(is_supported(dtype) and not is_half(dtype) for dtype in loop):
             found[loop[: ufunc.nin]] = None
     return list(found)
 

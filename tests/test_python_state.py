@@ -24,7 +24,7 @@ def a_list(x: Any) -> Any:
     found = []
     for _ in range(20):
         x = x + 1
-        found.append(1)
+        found.insert(0, 1)
     return x * len(found)
 
 

@@ -159,14 +159,6 @@ def test_refusals_of_numpy(function: Callable[..., Any], message: str) -> None:
         (lambda x: np.sum(x, dtype="complex64"), errors.UnsupportedDtypeError, "complex64 is not"),
         (lambda x: np.mean(x, dtype=complex), errors.UnsupportedDtypeError, "complex128 is not"),
         (
-            lambda x: np.linalg.norm(x, 2),
-            errors.UnsupportedArgumentError,
-            "np.linalg.norm(x, 2) of a matrix needs singular values, which are not traced: compute "
-            "it outside of the traced function, or take 'fro', 1 or np.inf",
-        ),
-        (lambda x: np.linalg.norm(x, "nuc"), errors.UnsupportedArgumentError, "needs singular val"),
-        (lambda x: np.bitwise_or.reduce(x.astype(int)), errors.UnlistedFunctionError, "of bool"),
-        (
             lambda x: np.max(x, axis=0, out=np.zeros(4, np.int8)),
             errors.UnsupportedArgumentError,
             "np.maximum.reduce(..., out=) of int8, where numpy compares float32 and converts "

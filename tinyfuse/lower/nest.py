@@ -100,7 +100,7 @@ class NestLowering(ABC):
         assert site.loop is not None
         tests = guard_of(self.regions.places, site.stage, site.loop)
         facts = self.guards.some(tests, ranges)
-        if any(fact.is_constant for fact in facts):
+        if any(fact.interval()[1] < 0 for fact in facts):
             return []
         with self.guards.step(facts) if tests else nullcontext():
             statements = self._with_attached(site, ranges, body, variable)
@@ -119,7 +119,7 @@ class NestLowering(ABC):
         conditions = self.reads[stage].conditions if self.guards.steps else ()
         tests = [test for each in conditions for test in each]
         facts = self.guards.all(tests, ranges)
-        if not facts or any(fact.is_constant for fact in facts):
+        if not facts or any(fact.interval()[1] < 0 for fact in facts):
             return make()
         with self.guards.behind(facts):
             plain = make()
