@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.errors import BoolConversionError, InPlaceWriteError
+from tinyfuse.errors import BoolConversionError, InPlaceWriteError, NumberConversionError
 from tinyfuse.testing.case import Case
 
 EXTENT = 5
@@ -206,6 +206,6 @@ def loop_case(seed: int) -> Case | None:
         return None
     try:
         _ = case.trace
-    except (BoolConversionError, InPlaceWriteError):
+    except (BoolConversionError, InPlaceWriteError, NumberConversionError):
         return None
     return case

@@ -37,7 +37,7 @@ class KernelText(Protocol):
 
 
 def goes_by_blocks(loop: For) -> bool:
-    return streams(loop) or bool(shared_divisions(loop))
+    return loop.count is None and (streams(loop) or bool(shared_divisions(loop)))
 
 
 def streams(loop: For) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from tinyfuse.dtypes import BOOL
+from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.loops.cost import count
 from tinyfuse.loops.ir import (
     Alloc,
@@ -102,7 +102,7 @@ def _buffers(steps: Steps) -> list[Buffer]:
         elif isinstance(node, Steps):
             found += [to for to, _ in node.moves]
         else:
-            found += [node.index] if isinstance(node, Choice) else [node.turn, node.test]
+            found += [node.index] if isinstance(node, Choice) else [node.turn, *node.decides]
     return [buffer for buffer in found if buffer]
 
 
@@ -222,7 +222,12 @@ class _LoopKernel:
         axis = Axis(name, loop.extent)
         if loop.turn:
             self.turns[loop.turn] = Index(affine(axis))
-        return [For(axis, LoopKind.SERIAL, self.steps(loop.steps))]
+        body = self.steps(loop.steps)
+        if not loop.count:
+            return [For(axis, LoopKind.SERIAL, body)]
+        count = Local(f"{name}_count", INT64)
+        counted = For(axis, LoopKind.SERIAL, body, count)
+        return [Block((Let(count, self.scalar(loop.count)), counted))]
 
     def choice(self, choice: Choice) -> Sequence[Statement]:
         *tested, last = choice.branches

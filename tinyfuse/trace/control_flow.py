@@ -34,7 +34,9 @@ def traced_loop(
     def turn(value: Any) -> Any:
         return body(TracedInt(builder, index), value)
 
-    return _Loop(builder, p.loop, {"extent": extent}, [index], turn, init, name).result()
+    return _Loop(
+        builder, p.loop, {"extent": extent, "counted": False}, [index], turn, init, name
+    ).result()
 
 
 def traced_while(
@@ -130,12 +132,14 @@ class _Loop:
 
 @dataclass(slots=True)
 class ClosedLoop:
-    """A loop whose body has been recorded. leading: what its body takes first."""
+    """A loop whose body has been recorded. leading: what its body takes first. count: of its turns,
+    where a call decides."""
 
     primitive: Primitive
     params: dict[str, Any]
     leading: list[Var]
     source: Source
+    count: Atom | None = None
 
     def close(
         self,
@@ -159,14 +163,23 @@ class ClosedLoop:
             for flag, check in zip(flags, recording.checks, strict=True)
         ]
         written = recording.params[len(self.leading) + len(carried) :]
-        inputs = (*self.leading, *carried, *written, *flags, *reads)
-        graph = Graph("body", inputs, tuple(recording.eqns), tuple(outputs))
+        last = [] if self.count is None else [self.count]
+        inputs = [
+            *self.leading,
+            *carried,
+            *written,
+            *flags,
+            *reads,
+            *[Var((), INT64) for _ in last],
+        ]
+        graph = Graph("body", tuple(inputs), tuple(recording.eqns), tuple(outputs))
         operands: list[Atom] = [atom for atom in given if atom is not None]
         operands += [cell._value for cell in part.cells]
         operands += [FALSE for _ in flags]
         params = {**self.params, "body": graph}
         like = [*carried, *written, *flags]
-        made = define(builder, self.primitive, (*operands, *reads), params, like, self.source)
+        operands += [*reads, *last]
+        made = define(builder, self.primitive, operands, params, like, self.source)
         ends = made[: len(carried)]
         part.write_back(made[len(carried) : len(carried) + len(written)])
         for check, flag in zip(recording.checks, made[len(carried) + len(written) :], strict=True):
