@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
-from tinyfuse.graph.ir import Atom, Eqn, Graph, Primitive, Var
+from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
 from tinyfuse.records import dataclass
 from tinyfuse.source import Source, here
 from tinyfuse.trace.builder import GraphBuilder, active
@@ -21,6 +23,8 @@ from tinyfuse.trace.recording import FALSE, Part, Recording, also, record
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
 from tinyfuse.tree import TreeDef
+
+_NONE = Literal(np.int64(0))
 
 
 def traced_loop(
@@ -37,6 +41,20 @@ def traced_loop(
     return _Loop(
         builder, p.loop, {"extent": extent, "counted": False}, [index], turn, init, name
     ).result()
+
+
+def counted_loop(count: Atom, most: int, body: Callable[[TracedInt, Any], Any], init: Any) -> Any:
+    """As many turns as a number says (int64), from none to `most`."""
+    builder = active()
+    index = Var((), INT64, "turn")
+    builder.bounds[index] = 0, max(most - 1, 0)
+    low = builder.define(p.elementwise, (count, _NONE), {"op": "maximum"}, (), INT64)
+
+    def turn(value: Any) -> Any:
+        return body(TracedInt(builder, index), value)
+
+    options = {"extent": most, "counted": True}
+    return _Loop(builder, p.loop, options, [index], turn, init, "the function", low).result()
 
 
 def traced_while(
@@ -79,7 +97,8 @@ def truth(value: Any) -> Any:
 class _Loop:
     """A loop that is being recorded.
 
-    leading: what its body takes before what is carried. body: of what is carried to that.
+    leading: what its body takes before what is carried. body: of what is carried to that. count: of
+    its turns, where a call decides.
     """
 
     def __init__(
@@ -91,7 +110,9 @@ class _Loop:
         body: Callable[[Any], Any],
         init: Any,
         name: str,
+        count: Atom | None = None,
     ) -> None:
+        self.count = count
         self.builder, self.primitive, self.params = builder, primitive, params
         self.leading, self.body = leading, body
         self.source = builder.source or here()
@@ -103,7 +124,7 @@ class _Loop:
         """What is carried in the end."""
         begun, recording = self._recorded()
         atoms = self.init.converted(self.init.kinds)
-        loop = ClosedLoop(self.primitive, self.params, self.leading, self.source)
+        loop = ClosedLoop(self.primitive, self.params, self.leading, self.source, self.count)
         ends = iter(loop.close(self.part, recording, begun, atoms))
         return self.init.value([None if var is None else next(ends) for var in begun])
 

@@ -172,7 +172,7 @@ class Rolled:
 
     def _kept(self, at: int, value: Any) -> Any:
         """What a name means after a turn; nothing, if that is a slice that nobody reads then."""
-        if not any(type(leaf) is RunTimePart for leaf in flatten(value)[0]):
+        if not any(isinstance(leaf, RunTimePart) for leaf in flatten(value)[0]):
             return value
         if self.loop._used[at]:
             self._fail(f"{self._name(at)} is a slice of a length that a turn decides")

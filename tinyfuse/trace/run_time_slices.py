@@ -24,7 +24,7 @@ from tinyfuse.trace.position_bounds import interval
 from tinyfuse.trace.same import same_value
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedInt
-from tinyfuse.trace.weak_integers import integer_atom
+from tinyfuse.trace.weak_integers import as_integer, integer_atom
 from tinyfuse.tree import Leaf
 
 
@@ -43,7 +43,9 @@ class Slice:
 
     def __init__(self, x: Tracer, before: tuple[Any, ...], item: slice, after: tuple[Any, ...]):
         self.x, self.index = x, (*before, slice(None), *after)
+        self.before, self.after = before, after
         self.size = x.shape[len(before)]
+        self.is_open = False
         self.start = self._end(0 if item.start is None else item.start)
         self.stop = self._end(self.size if item.stop is None else item.stop)
         self.length = _integer("subtract", self.stop, self.start)
@@ -53,14 +55,27 @@ class Slice:
             return Literal(np.int64(slice(number, None).indices(self.size)[0]))
         atom = integer_atom(number, active())
         low, high = interval(active(), atom)
+        if low is None or high is None:
+            self.is_open = True
         if low is None or low < 0:
-            raise errors.NumberConversionError(
-                "an end of a slice that may be negative is known only when the compiled function "
-                "runs: where it is never negative, say so with max(n, 0)"
-            )
+            atom = self._counted_from_the_end(atom)
         if high is None or high > self.size:
             atom = _integer("minimum", atom, Literal(np.int64(self.size)))
+        active().bounds.setdefault(atom, (0, self.size))  # type: ignore[arg-type]
         return atom
+
+    def _counted_from_the_end(self, number: Atom) -> Atom:
+        """A negative end as numpy takes it."""
+        none, size = Literal(np.int64(0)), Literal(np.int64(self.size))
+        test = _compare("less", number, none)
+        found = select_atom(test, _integer("add", number, size), number, ())
+        return _integer("maximum", found, none)
+
+    def at(self, place: Any) -> tuple[Any, ...]:
+        """The index in the array of a place in the slice, or of an array of places."""
+        position = place + TracedInt(active(), self.start)
+        active().bounds[position._atom] = 0, self.size - 1
+        return (*self.before, position, *self.after)
 
     @property
     def row(self) -> Tracer:
@@ -79,7 +94,7 @@ class Slice:
 
     def write(self, value: Any) -> None:
         """Raises as numpy where a value does not fit."""
-        if type(value) is RunTimePart:
+        if isinstance(value, RunTimePart):
             if value._slice is not None and self.is_same(value._slice):
                 return  # the end of `x[:n] += y`, which has written there
             value.require_length(self.length)
@@ -107,6 +122,8 @@ class Slice:
 def run_time_slice(x: Tracer, index: Any) -> Slice | None:
     """The one in an index, if there is one. Raises NumberConversionError for other such indices."""
     items = index if type(index) is tuple else (index,)
+    if any(type(item) is slice for item in items):
+        items = tuple([_as_integers(item) for item in items])
     found = [at for at, item in enumerate(items) if type(item) is slice and _is_open(item)]
     if not found:
         return None
@@ -115,6 +132,13 @@ def run_time_slice(x: Tracer, index: Any) -> Slice | None:
     if len(found) > 1 or not numbers or len(items) != x.ndim or items[at].step not in (None, 1):
         refuse("an index with several slices, or a step,")
     return Slice(x, items[:at], items[at], items[at + 1 :])
+
+
+def _as_integers(item: Any) -> Any:
+    """With integers of Python's in place of scalars that data decides."""
+    if type(item) is slice:
+        return slice(as_integer(item.start), as_integer(item.stop), item.step)
+    return as_integer(item)
 
 
 def _is_open(item: slice) -> bool:
