@@ -146,7 +146,9 @@ class Stopped(_Tested):
 
     def _last(self) -> Any:
         turns: Any = TracedInt(self.builder, self.ends[1])
-        return self.items.at(turns - 1) if self.loop._target_used else MISSING
+        last = turns - 1
+        self.builder.bounds[last._atom] = 0, self.items.count - 1
+        return self.items.at(last)
 
 
 class _Numbers:
