@@ -60,7 +60,8 @@ class If:
 
     def __iter__(self) -> Iterator[bool]:
         builder = state.builder
-        arrays = all(type(each) is Tracer for each in read_names(self._written))
+        written = read_names(self._written)
+        arrays = all(type(each) is Tracer or each is MISSING for each in written)
         if builder is None or not is_unknown(self._test) or not arrays:
             yield bool(self._test)
             return

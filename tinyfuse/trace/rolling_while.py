@@ -29,10 +29,11 @@ ENDLESS = 1 << 62
 class _Unsure(Rolled):
     """A loop of which only a call knows how many turns it has.
 
-    none: whether there may be none. ends: the heads after the loop, of one that a truth ends.
+    none: whether there may be none. told: whether their number would be known if loops around were
+    written out. ends: the heads after the loop, of one that a truth ends.
     """
 
-    none = True
+    none = told = True
     ends: list[Var]
 
     def _require_apart(self, turn: Turn, names: set[int], tied: Mapping[int, int]) -> None:
@@ -58,7 +59,7 @@ class _Unsure(Rolled):
 
     def _stays_a_number(self, at: int) -> bool:
         """Whether a name that is used may have a Python number, but a scalar after a turn."""
-        used = self.none and at in self.slots and self.loop._used[at]
+        used = self.none and self.told and at in self.slots and self.loop._used[at]
         return used and self._begins_as_number(at, self.slots[at])
 
     def _note_numbers(self, turn: Turn, at: int, ends: Sequence[Var | None]) -> None:
@@ -202,6 +203,7 @@ class RolledRange(_Unsure):
     ) -> None:
         super().__init__(loop, builder, place, source)
         self.numbers = _Numbers(builder, numbers)
+        self.told = None not in self.numbers.bounds
         builder.bounds[self.heads[0]] = 0, self.numbers.most - 1
 
     def _item(self) -> Any:
@@ -239,6 +241,7 @@ class StoppedRange(Stopped):
     ) -> None:
         super().__init__(loop, builder, place, source)
         self.numbers = _Numbers(builder, numbers)
+        self.told = None not in self.numbers.bounds
         self._turns = self.numbers.count
         self.first[0] = truth(self._turns > 0)._atom
         builder.bounds[self.heads[1]] = 0, self.numbers.most - 1

@@ -6,6 +6,7 @@ int64: what is beyond that wraps around.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -17,7 +18,6 @@ from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.trace.builder import GraphBuilder, leaked, state
 from tinyfuse.trace.elementwise import _array_ufunc
-from tinyfuse.trace.known import known_value
 from tinyfuse.trace.operation import operate
 from tinyfuse.trace.operations import cast_atom
 from tinyfuse.trace.tracer import Tracer
@@ -39,10 +39,10 @@ def as_integer(x: Any) -> Any:
     """A scalar of integers as an integer of Python's, known or not; anything else as it is."""
     if type(x) is not Tracer or not x._scalar or x.dtype.kind not in "iu":
         return x
-    known = known_value(x)
-    if known is not None:
-        return int(known)
-    return TracedInt(x._builder, cast_atom(x._atom, INT64))
+    try:
+        return operator.index(x)  # which may ask for the elements of a captured array
+    except errors.NumberConversionError:
+        return TracedInt(x._builder, cast_atom(x._atom, INT64))
 
 
 def _define(builder: GraphBuilder, name: str, atoms: tuple[Atom, ...], dtype: np.dtype) -> Var:
