@@ -33,7 +33,7 @@ class CompiledNumerics(OrderedNumerics):
 
     def scalar(self, op_name: str, operands: Sequence[Array], dtype: np.dtype) -> Array:
         op = SCALAR_OPS[op_name]
-        if not op.exact and op.name != "fma":
+        if not op.exact:
             return _compiled(op_name, operands, dtype)
         with np.errstate(all="ignore"):
             return op.evaluate(*operands)

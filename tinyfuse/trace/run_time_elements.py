@@ -25,7 +25,7 @@ from tinyfuse.trace.recording import record
 from tinyfuse.trace.run_time_slices import RunTimePart, Slice, refuse
 from tinyfuse.trace.stand_ins import NUMPY
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedInt
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 
 # From a place, or an array of places, in a slice to what is there.
 Element = Callable[[Any], Any]
@@ -64,6 +64,11 @@ class Elements(RunTimePart):
 
     def read(self) -> Atom:
         refuse("this use")
+
+    @property
+    def _atom(self) -> Atom:
+        """Of whose origin an error may tell."""
+        return self._length
 
     @property
     def dtype(self) -> np.dtype:
@@ -114,6 +119,10 @@ def part_of(found: Slice) -> RunTimePart:
     return RunTimePart(found.length, of=found)
 
 
+def is_number(value: Any) -> bool:
+    return type(value) in (TracedInt, TracedFloat) or not np.ndim(value)
+
+
 def put(into: Slice, value: Any, live: bool = False) -> None:
     """Put elements into a slice. live: of that slice those that are there when it is their turn."""
     if isinstance(value, Elements):
@@ -121,7 +130,7 @@ def put(into: Slice, value: Any, live: bool = False) -> None:
             return  # the end of `x[a:b] += y`, which has written there
         value.require_length(into.length)
         element = value.element()
-    elif np.ndim(value):
+    elif not is_number(value):
         refuse("the values that are put")
     else:
         element = lambda place: value  # noqa: E731
@@ -167,7 +176,7 @@ def _call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: Any
 def _given(ufunc: np.ufunc, value: Any, live: Slice | None) -> Element:
     if type(value) is Elements:
         return value.element(live)
-    if np.ndim(value):
+    if not is_number(value):
         refuse(f"np.{ufunc.__name__} with an array")
     held = Tracer(active(), value._atom, True) if type(value) is Tracer else value
     return lambda place: held
