@@ -17,7 +17,8 @@ LEVELS = (
     *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime", "calibration"),
     *("naming", "control_flow", "parameters", "signature", "effects", "finite_check", "executable"),
     *("direct", "python_call", "direct_call"),
-    *("scheduling", "kept", "compilation", "bound", "by_value", "pickling", "jitted", "api"),
+    *("scheduling", "kept", "compiled", "compilation"),
+    *("bound", "by_value", "pickling", "jitted", "api"),
     *("quantiles", "keys", "random"),
     *("inspect", "testing", "nn", "__init__"),
 )

@@ -320,7 +320,7 @@ class JittedFunction(Dispatcher, Leaf):
 
     def _compile(self, call: Call, told: bool = False) -> Executable:
         """told: whether the log has the reason already."""
-        from tinyfuse.compilation import log_compilation
+        from tinyfuse.compiled import log_compilation
 
         self._require_elements(call)
         mode.compiling += 1
