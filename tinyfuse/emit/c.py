@@ -11,6 +11,7 @@ from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.decided_places import DecidedPlaces
 from tinyfuse.emit.entry import EntryCalls
+from tinyfuse.emit.exponentials import lines_with_exponentials
 from tinyfuse.emit.expression import Expressions, InLoop
 from tinyfuse.emit.pieces import PIECES, writes_pieces
 from tinyfuse.emit.prelude import prelude_text, runtime_c
@@ -363,7 +364,9 @@ class _KernelText:
             taken = self.taken if single else set(self.taken)
             lines = BlockLoop(node, self, taken, single).lines(first, last)
         else:
-            lines = self.steps(node, first, last)
+            shared = node is self.parallel
+            rows = None if shared else lines_with_exponentials(node, self, self.taken)
+            lines = rows or self.steps(node, first, last)
         return [indent + line for line in lines]
 
     def steps(self, node: For, first: str, last: str) -> list[str]:

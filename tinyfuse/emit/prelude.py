@@ -312,6 +312,7 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "sort_positions.h": _NARROW,
     "sort_wide_positions.h": _WIDE,
     "math_exponential.h": [_unchanged],
+    "exponential_rows.h": [_unchanged],
     "math_logarithm.h": [_unchanged],
     "math_power.h": [_unchanged],
     "math_constant_power.h": [_for_real(real) for real in _FORMATS],
