@@ -13,6 +13,7 @@ from tinyfuse.emit.decided_places import DecidedPlaces
 from tinyfuse.emit.entry import EntryCalls
 from tinyfuse.emit.exponentials import lines_with_exponentials
 from tinyfuse.emit.expression import Expressions, InLoop
+from tinyfuse.emit.interleaving import INTERLEAVED, has_long_steps
 from tinyfuse.emit.pieces import PIECES, writes_pieces
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.emit.vectors import VectorLoop
@@ -250,6 +251,9 @@ class _KernelText:
         if writes_pieces(self.kernel):
             self.used[PIECES] = None
             apart += f"{PIECES} "
+        if has_long_steps(self.kernel):
+            self.used[INTERLEAVED] = None
+            apart += f"{INTERLEAVED} "
         head = f"static {apart}void {self.kernel.name}({', '.join(names)}) {{"
         body = self.block(self.kernel.body, "  ")
         if self.streams:
