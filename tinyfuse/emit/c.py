@@ -307,7 +307,8 @@ class _KernelText:
             return [f"{indent}{self.transpose(node)};"]
         if isinstance(node, Prefetch):
             size = str(node.extent * node.row.buffer.dtype.itemsize)
-            return [f"{indent}{self.prelude_call('tf_prefetch', self.row(node.row), size)};"]
+            function = "tf_prefetch_far" if node.far else "tf_prefetch"
+            return [f"{indent}{self.prelude_call(function, self.row(node.row), size)};"]
         function = f"tf_halve_{node.extent}_{SUFFIXES[node.row.buffer.dtype]}"
         return [f"{indent}{self.prelude_call(function, self.row(node.row))};"]
 
