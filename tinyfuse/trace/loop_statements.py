@@ -67,7 +67,7 @@ class Loop:
             if reason:
                 return self._plainly(self._items)
             kind = RolledRange if self._stop is None else StoppedRange
-            self._rolled = kind(self, builder, place, source, self._items)
+            self._rolled = kind(self, builder, source, self._items)
             return self._rolled.turns()
         items = as_items(self._items)
         if items is None:
@@ -84,7 +84,7 @@ class Loop:
         if around is not None:
             raise Roll(around)
         kind_of_loop = Rolled if self._stop is None else Stopped
-        self._rolled = kind_of_loop(self, builder, place, source)
+        self._rolled = kind_of_loop(self, builder, source)
         return self._rolled.turns()
 
     def _warned(
@@ -184,9 +184,8 @@ class While:
             again = self._endless and self._stop() is False
             if builder is not None and (again or is_unknown(test)):
                 source = here()
-                place = source.file, source.line
-                if place not in builder.rolling.unrolled:
-                    rolled = RolledWhile(self, builder, place, source, self._test, test)
+                if (source.file, source.line) not in builder.rolling.unrolled:
+                    rolled = RolledWhile(self, builder, source, self._test, test)
                     yield from rolled.turns()
                     return
             if not test:

@@ -10,6 +10,7 @@ import numpy as np
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
+from tinyfuse.source import Source
 from tinyfuse.trace.branching import choose
 from tinyfuse.trace.builder import GraphBuilder
 from tinyfuse.trace.control_flow import ClosedLoop, is_unknown, truth
@@ -17,7 +18,6 @@ from tinyfuse.trace.loop_items import RunTimeRange
 from tinyfuse.trace.position_bounds import Interval, interval
 from tinyfuse.trace.recording import Recording
 from tinyfuse.trace.rolling import Rolled
-from tinyfuse.trace.specs import LoopPlace
 from tinyfuse.trace.turns import MISSING, UNSET, Turn
 from tinyfuse.trace.weak import TracedInt
 from tinyfuse.trace.weak_integers import integer_atom
@@ -96,12 +96,11 @@ class RolledWhile(_Tested):
         self,
         loop: Any,
         builder: GraphBuilder,
-        place: LoopPlace,
-        source: Any,
+        source: Source,
         test: Callable[[], Any],
         first: Any,
     ) -> None:
-        super().__init__(loop, builder, place, source)
+        super().__init__(loop, builder, source)
         self.heads = [Var((), BOOL, "again")]
         self.first: list[Atom] = [truth(first)._atom]
         self.none = is_unknown(first)
@@ -122,8 +121,8 @@ class Stopped(_Tested):
 
     none = False
 
-    def __init__(self, loop: Any, builder: GraphBuilder, place: LoopPlace, source: Any) -> None:
-        super().__init__(loop, builder, place, source)
+    def __init__(self, loop: Any, builder: GraphBuilder, source: Source) -> None:
+        super().__init__(loop, builder, source)
         self.heads = [Var((), BOOL, "again"), self.heads[0]]
         self.first = [Literal(BOOL.type(True)), Literal(INT64.type(0))]
         self._turns: Any = self.count
@@ -197,11 +196,10 @@ class RolledRange(_Unsure):
         self,
         loop: Any,
         builder: GraphBuilder,
-        place: LoopPlace,
-        source: Any,
+        source: Source,
         numbers: RunTimeRange,
     ) -> None:
-        super().__init__(loop, builder, place, source)
+        super().__init__(loop, builder, source)
         self.numbers = _Numbers(builder, numbers)
         self.told = None not in self.numbers.bounds
         builder.bounds[self.heads[0]] = 0, self.numbers.most - 1
@@ -235,11 +233,10 @@ class StoppedRange(Stopped):
         self,
         loop: Any,
         builder: GraphBuilder,
-        place: LoopPlace,
-        source: Any,
+        source: Source,
         numbers: RunTimeRange,
     ) -> None:
-        super().__init__(loop, builder, place, source)
+        super().__init__(loop, builder, source)
         self.numbers = _Numbers(builder, numbers)
         self.told = None not in self.numbers.bounds
         self._turns = self.numbers.count

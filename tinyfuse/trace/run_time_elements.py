@@ -7,7 +7,7 @@ turns as it has elements. Sums have the order that they have for so many element
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,18 +95,16 @@ class Elements(RunTimePart):
         at = self.element()
         return self.with_elements(lambda place: at(last - 1 - place))
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return operate(_call_ufunc, ufunc, method, inputs, kwargs)
+    def _ufunc(self, ufunc: Any, method: str, inputs: Sequence[Any], kwargs: Any) -> Any:
+        return _call_ufunc(ufunc, method, inputs, kwargs)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def _function(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         implementation = _FUNCTIONS.get(function)
         if implementation is None or kwargs:
-            return operate(refuse, f"np.{function.__name__}")
-        return operate(implementation, *args)
+            refuse(f"np.{function.__name__}")
+        return implementation(*args)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
+    def _attribute(self, name: str) -> Any:
         if name in ("sum", "mean", "dot"):
             return lambda *args: operate(_FUNCTIONS[getattr(np, name)], self, *args)
         return operate(refuse, name)
