@@ -7,7 +7,7 @@ turns as it has elements. Sums have the order that they have for so many element
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,17 +97,6 @@ class Elements(RunTimePart):
 
     def _ufunc(self, ufunc: Any, method: str, inputs: Sequence[Any], kwargs: Any) -> Any:
         return _call_ufunc(ufunc, method, inputs, kwargs)
-
-    def _function(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        implementation = _FUNCTIONS.get(function)
-        if implementation is None or kwargs:
-            refuse(f"np.{function.__name__}")
-        return implementation(*args)
-
-    def _attribute(self, name: str) -> Any:
-        if name in ("sum", "mean", "dot"):
-            return lambda *args: operate(_FUNCTIONS[getattr(np, name)], self, *args)
-        return operate(refuse, name)
 
 
 def part_of(found: Slice) -> RunTimePart:
@@ -292,7 +281,7 @@ def _backwards(part: Elements) -> Any:
     return part[::-1]
 
 
-_FUNCTIONS: dict[Any, Any] = {
+Elements._functions = {
     np.dot: _dot,
     np.inner: _dot,
     np.sum: _sum,

@@ -153,6 +153,7 @@ class RunTimePart(UnknownLength):
 
     __slots__ = ("_found", "_length", "_place", "_slice")
 
+    _functions: ClassVar[dict[Any, Any]] = {}  # what of numpy's takes such a part
     _words: ClassVar = {
         "setitem": "x[:n][...] = value",
         "array": "np.asarray",
@@ -219,14 +220,14 @@ class RunTimePart(UnknownLength):
         return _call_ufunc(ufunc, method, inputs, kwargs)
 
     def _function(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        implementation = _FUNCTIONS.get(function)
+        implementation = self._functions.get(function)
         if implementation is None or kwargs:
             refuse(f"np.{function.__name__}")
         return implementation(*args)
 
     def _attribute(self, name: str) -> Any:
         if name in ("sum", "mean", "dot"):
-            return lambda *args: operate(_FUNCTIONS[getattr(np, name)], self, *args)
+            return lambda *args: operate(self._functions[getattr(np, name)], self, *args)
         return operate(refuse, name)
 
     def __repr__(self) -> str:
@@ -299,7 +300,7 @@ def _backwards(part: Any) -> RunTimePart:
     return part.computed(active().emit(p.gather, atom, _within(places, size)))
 
 
-_FUNCTIONS: dict[Any, Any] = {
+RunTimePart._functions = {
     np.dot: _dot,
     np.inner: _dot,
     np.sum: _sum,
