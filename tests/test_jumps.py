@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tinyfuse
-from tests.test_loop_forms import assert_same, loops_in
+from tests.loop_checking import assert_same, kinds_of_loops
 from tinyfuse.errors import BoolConversionError, InPlaceWriteError
 from tinyfuse.testing import Ladder
 from tinyfuse.testing.case import Case
@@ -184,7 +184,7 @@ def test_jumps_stay_in_the_program(
 ):
     assert_same(function, x)
     assert_same(function, x * 3 - 1)
-    assert loops_in(function, x) == loops
+    assert kinds_of_loops(function, x) == loops
     lowered = tinyfuse.jit(function).lower(x.copy())
     assert len(lowered.loops.kernels) == kernels
 
@@ -197,7 +197,7 @@ def test_every_level_computes_the_same_bits():
 
 def test_loops_of_few_turns_stay_loops_if_data_leaves_them():
     assert_same(lambda_free, LINE)
-    assert loops_in(lambda_free, LINE) == ["while"]
+    assert kinds_of_loops(lambda_free, LINE) == ["while"]
 
 
 def lambda_free(x: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import tinyfuse
-from tests.test_loop_forms import assert_same
+from tests.loop_checking import assert_same
 from tinyfuse.graph.control import all_graphs
 from tinyfuse.testing import Ladder
 from tinyfuse.testing.case import Case

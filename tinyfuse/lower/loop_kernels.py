@@ -33,7 +33,7 @@ from tinyfuse.loops.ir import (
     walk_steps,
 )
 from tinyfuse.loops.names import unused
-from tinyfuse.loops.rewrite import with_buffers
+from tinyfuse.loops.rewrite import with_buffers, with_inside
 from tinyfuse.records import replace
 from tinyfuse.stage.expr import Const, Expr, Index, Load, Op
 from tinyfuse.stage.index import Affine, Axis, affine
@@ -210,7 +210,7 @@ class _LoopKernel:
         pairs = list(zip(kernel.function.parameters, kernel.parameters, strict=True))
         given = {mine: self.own.get(its, its) for mine, its in pairs}
         turns = {mine: self.turns[its] for mine, its in pairs if its in self.turns}
-        body = with_buffers(kernel.body, given, turns)
+        body = _not_streamed(with_buffers(kernel.body, given, turns))
         names = any(isinstance(statement, (Let, Alloc)) for statement in body)
         return [Block(body)] if names else body
 
@@ -246,6 +246,17 @@ class _LoopKernel:
         named = [Let(local, self.scalar(source)) for local, _, source in kept]
         stores = [Store(self.own.get(to, to), Affine(), local) for local, to, _ in kept]
         return [Block((*named, *stores))] if kept else []
+
+
+def _not_streamed(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+    """What a turn stores, the next one may read."""
+    found: list[Statement] = []
+    for node in statements:
+        if isinstance(node, Store) and node.streamed:
+            found.append(replace(node, streamed=False))
+        else:
+            found.append(with_inside(node, _not_streamed))
+    return tuple(found)
 
 
 def _scalar(buffer: Buffer) -> Load:
