@@ -132,6 +132,19 @@ def test_columns_out_of_range_raise():
             tinyfuse.jit(function)(row, wrong, value, x)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_ends_that_cross_choose_nothing():
+    def mean(x: Any, first: Any, last: Any) -> Any:
+        return x[first:last].mean(), x[first:last].sum()
+
+    jitted = tinyfuse.jit(mean)
+    for first, last in ((5, 2), (4, 4), (-1, 0), (2, 6)):
+        with np.errstate(all="ignore"):
+            expected = mean(np.arange(10.0), first, last) if first < last else (np.nan, 0.0)
+        found = jitted(np.arange(10.0), np.int64(first), np.int64(last))
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_views_show_what_is_written_later():
     def later(x: Any, n: Any) -> Any:
         part = x[:n]

@@ -49,6 +49,8 @@ class Slice:
         self.start = self._end(0 if item.start is None else item.start)
         self.stop = self._end(self.size if item.stop is None else item.stop)
         self.length = _integer("subtract", self.stop, self.start)
+        if self.is_open:
+            self.length = _not_negative(self.length)
 
     def _end(self, number: Any) -> Atom:
         if type(number) is int:
@@ -66,10 +68,10 @@ class Slice:
 
     def _counted_from_the_end(self, number: Atom) -> Atom:
         """A negative end as numpy takes it."""
-        none, size = Literal(np.int64(0)), Literal(np.int64(self.size))
-        test = _compare("less", number, none)
+        size = Literal(np.int64(self.size))
+        test = _compare("less", number, _NONE)
         found = select_atom(test, _integer("add", number, size), number, ())
-        return _integer("maximum", found, none)
+        return _integer("maximum", found, _NONE)
 
     def at(self, place: Any) -> tuple[Any, ...]:
         """The index in the array of a place in the slice, or of an array of places."""
@@ -289,7 +291,7 @@ def _sum(part: Any) -> Any:
 def _mean(part: Any) -> Any:
     if part.dtype.kind != "f":
         refuse("the mean of integers")
-    return np.sum(part.inside(0)) / TracedInt(active(), part._length)
+    return np.sum(part.inside(0)) / TracedInt(active(), _not_negative(part._length))
 
 
 def _backwards(part: Any) -> RunTimePart:
@@ -327,6 +329,14 @@ def _integer(op: str, *atoms: Atom) -> Atom:
     if op == "subtract" and type(atoms[1]) is Literal and not atoms[1].value:
         return atoms[0]
     return active().define(p.elementwise, atoms, {"op": op}, (), INT64)
+
+
+def _not_negative(number: Atom) -> Atom:
+    low, _ = interval(active(), number)
+    return number if low is not None and low >= 0 else _integer("maximum", number, _NONE)
+
+
+_NONE = Literal(np.int64(0))
 
 
 def _along(op: str, one: Atom, other: Atom, size: int) -> Atom:
