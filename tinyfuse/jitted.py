@@ -30,12 +30,12 @@ from tinyfuse.signature import (
     StaleError,
     TracedArgumentError,
     argument_names,
-    differences,
     quick_key,
     refusal,
     signature_of,
     take_apart,
 )
+from tinyfuse.signature_differences import differences
 from tinyfuse.tracebacks import show_users_frames, without_internal_frames
 from tinyfuse.tree import LEAF, Leaf, TreeDef, flatten
 

@@ -52,6 +52,7 @@ from tinyfuse.trace.turns import (
     lies_in_order,
     params_of,
     roots_of,
+    slot_of,
 )
 from tinyfuse.trace.weak import TracedInt
 from tinyfuse.tree import flatten
@@ -92,7 +93,7 @@ class Rolled:
             names = {at for at in range(len(self.before)) if self._changes(first, at)}
             for at in names:
                 if self.before[at] is not MISSING:
-                    self.slots[at] = self._slot(self.before[at])
+                    self.slots[at] = slot_of(self.before[at])
             turn = yield from self._settled(names)
             self.collector.require_own(turn, self._is_outer)
         finally:
@@ -106,10 +107,6 @@ class Rolled:
         group = self._tied(turn)
         self._require_apart(turn, names, group)
         self._close(turn, names, group)
-
-    def _slot(self, value: Any) -> Slot:
-        carry = Carry(value, "")
-        return Slot(carry.tree, carry.given, frozen_reason(value))
 
     def _fixed(self, turn: Turn, names: set[int]) -> dict[int, Any]:
         """What names are after each turn that was made before the loop."""
@@ -209,7 +206,7 @@ class Rolled:
                     if self.before[at] is MISSING:
                         self._fail(f"{self._name(at)} is bound in some turns only")
                     names.add(at)
-                    self.slots[at] = self._slot(self.before[at])
+                    self.slots[at] = slot_of(self.before[at])
                     again = True
             for at in [*self.slots]:
                 again = self._fit(turn, at) or again

@@ -62,6 +62,11 @@ class Slot:
                 leaf._read_only = self.frozen
 
 
+def slot_of(value: Any) -> Slot:
+    carry = Carry(value, "")
+    return Slot(carry.tree, carry.given, frozen_reason(value))
+
+
 @dataclass(slots=True)
 class Turn:
     """A recorded turn; all by the position of a name.
