@@ -42,6 +42,7 @@ def planned(
         ((15, 2048), (2048, 2048), REFERENCE, False),
         ((16, 1024), (1024, 1024), REFERENCE_AVX2, True),  # whose tiles are narrow
         ((64, 4096), (4096, 64), REFERENCE, False),  # rows follow each other
+        ((64, 4096), (4096, 64), REFERENCE_AVX2, True),
     ],
 )
 def test_columns_are_copied_where_that_pays(
@@ -71,6 +72,14 @@ def test_copies_ask_for_later_rows() -> None:
     schedule = planned(product, (768, 600), (600, 512), replace(REFERENCE, cores=1))
     asked = "prefetch 79 elements of w[512 * i + 64 * j_outer + 16384…] into the second cache"
     assert asked in loops_text(lower(schedule, REFERENCE))
+    schedule = planned(product, (64, 600), (600, 512), replace(REFERENCE_AVX2, cores=1))
+    lines = loops_text(lower(schedule, REFERENCE_AVX2)).splitlines()
+    first = next(n for n, line in enumerate(lines) if "prefetch" in line)
+    assert [line.strip() for line in lines[first : first + 3]] == [
+        "prefetch 79 elements of w[512 * i + 64 * j_outer + 16384…] into the second cache",
+        "for j_outer_1 < 4",
+        "for j < 16",
+    ]
 
 
 def test_what_is_asked_for_ahead_changes_nothing() -> None:
@@ -82,6 +91,11 @@ def test_what_is_asked_for_ahead_changes_nothing() -> None:
         assert "  __builtin_prefetch((const char *)from + at, 0, 2);" in lowered.as_text("c")
         found, expected = lowered.compile()(x, w), lowered.unfused().compile()(x, w)
         assert difference(expected, found) is None
+
+
+def test_rows_that_lie_close_are_copied_for_narrow_tiles() -> None:
+    assert "x_copy" not in str(planned(across, (4096, 64), (4096, 64)))
+    assert "x_copy: root" in str(planned(across, (4096, 64), (4096, 64), REFERENCE_AVX2))
 
 
 def test_threads_share_a_loop_with_even_parts() -> None:
