@@ -52,12 +52,20 @@ def test_columns_are_copied_where_that_pays(
 
 
 @pytest.mark.parametrize(
-    ("rows", "tile"),
-    [(16, "i by 8"), (32, "i by 8"), (64, "i by 6"), (28, "i by 14"), (600, "i by 6")],
+    ("rows", "columns", "height", "width"),
+    [
+        (16, 256, 8, 32),
+        (32, 256, 8, 32),
+        (64, 256, 6, 64),
+        (28, 256, 14, 32),
+        (600, 256, 6, 64),
+        (600, 48, 8, 48),
+    ],
 )
-def test_rows_of_tiles_divide_few_rows(rows: int, tile: str) -> None:
-    schedule = str(planned(product, (rows, 256), (256, 256)))
-    assert f"{tile} < {rows}" in schedule
+def test_tiles_leave_little_over(rows: int, columns: int, height: int, width: int) -> None:
+    schedule = str(planned(product, (rows, 256), (256, columns)))
+    assert f"i by {height} < {rows}" in schedule
+    assert f"j by {width} < {columns}" in schedule
 
 
 def test_tiles_ask_for_the_next_tile_along_the_rows() -> None:
