@@ -35,7 +35,7 @@ GROUP_BYTES = 256
 # How much longer the longest part of a loop may take than that of another one that is shared.
 UNEVEN = 1.15
 # How often a panel may be copied where it is needed, rather than once before.
-MOST_COPIES = 20
+MOST_COPIES = 5
 
 
 def tile_reductions(
