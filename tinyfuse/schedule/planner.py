@@ -30,6 +30,7 @@ from tinyfuse.schedule.small import SmallKernels
 from tinyfuse.schedule.stencils import Chain, Stencils
 from tinyfuse.schedule.streaming import stream_large_results
 from tinyfuse.schedule.transposes import copy_transposed
+from tinyfuse.schedule.vector_products import join_vector_products
 from tinyfuse.stage.analysis import fixed_stages, moves_with_data
 from tinyfuse.stage.expr import IndexTest, depends_on, is_of_rank, walk
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
@@ -99,6 +100,7 @@ def _scheduled(
         schedule, found = sum_side_by_side(schedule, found, machine, stored)
         schedule, found = copy_transposed(schedule, found, machine, stored)
         schedule = prefetch_rows(scan_side_by_side(schedule), machine)
+        schedule, found = join_vector_products(schedule, found, stored)
     return stream_large_results(schedule, machine), found
 
 
