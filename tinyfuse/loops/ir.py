@@ -192,10 +192,11 @@ class Transpose:
 @dataclass(frozen=True, eq=False, slots=True)
 class Prefetch:
     """Asks for the `extent` elements of a row ahead of their use; those outside of the buffer are
-    ignored. It changes nothing."""
+    ignored. It changes nothing. far: into the second cache, as the first has no room."""
 
     row: Row
     extent: int
+    far: bool = False
 
 
 Statement = (
@@ -318,12 +319,13 @@ def walk_steps(steps: Steps) -> Iterator[Steps | Step]:
                 yield from walk_steps(inner)
 
 
-def map_kernels(steps: Steps, change: Callable[[Kernel], Kernel]) -> Steps:
-    """Steps with each kernel changed, in the order in which they are written."""
+def map_kernels(steps: Steps, change: Callable[[Kernel], Kernel | None]) -> Steps:
+    """Steps with each kernel changed, or left out, in the order in which they are written."""
     body: list[Step] = []
     for step in steps.body:
         if isinstance(step, Kernel):
-            body.append(change(step))
+            changed = change(step)
+            body += [] if changed is None else [changed]
         elif isinstance(step, Repeat):
             body.append(replace(step, steps=map_kernels(step.steps, change)))
         else:
