@@ -211,7 +211,7 @@ def pointwise(x, w):
         (convolution, 2, "i1 < 64 vector"),
         (channels_last, 2, "i3 < 64 vector"),
         (pooled, 2, "i1 < 64 vector"),
-        (pointwise, 1, "i3 < 32 vector"),
+        (pointwise, 1, "k < 784 vector"),
     ],
 )
 def test_convolutions_are_tiled_over_the_channels(
