@@ -184,7 +184,7 @@ FORMS: list[tuple[Callable[..., Any], Any, list[str], int]] = [
     (arrays_until, LINE, ["while"], 5),
     (written_until, LINE, ["while"], 2),
     (loops_in_parts, LINE, ["loop", "loop"], 2),
-    (one_target_again, LINE, ["loop", "loop"], 5),
+    (one_target_again, LINE, ["loop", "loop"], 4),
     (early, LINE, [], 5),
 ]
 NAMES = [function.__name__ for function, *_ in FORMS]
