@@ -242,7 +242,8 @@ def loop_case(seed: int) -> Case | None:
     except (BoolConversionError, InPlaceWriteError, NumberConversionError):
         return None
     except ShapeError:  # of turns that are written out, and that a jump leaves before
-        if "break" in program.source or program.source.count("return") > 1:
+        jumps = any(word in program.source for word in ("break", "continue", "while"))
+        if jumps or program.source.count("return") > 1:
             return None
         raise
     return case

@@ -261,3 +261,16 @@ def of_two_kinds(x: Any) -> Any:
 def test_other_lists_are_those_of_all_turns(function: Callable[..., Any]):
     assert loops_in(function, X) == 0
     assert_same(function, X)
+
+
+def test_the_first_element_stays_a_number_of_pythons():
+    def sums(x: Any) -> Any:
+        out, total = [], 0.0
+        for i in range(20):
+            out.append(total)
+            total = total * 0.5 + x[i % 4]
+        return out
+
+    found = tinyfuse.jit(sums)(np.arange(4.0))
+    assert [type(each) for each in found] == [type(each) for each in sums(np.arange(4.0))]
+    assert found == sums(np.arange(4.0))
