@@ -237,7 +237,7 @@ def _is_var(value: Any) -> bool:
 def require_plain(array: np.ndarray) -> None:
     """Raises UnsupportedDtypeError for arrays that a graph can't take."""
     if not is_supported(array.dtype):
-        remedy = "native byte order" if array.dtype.kind in "fiuc" else "a supported dtype"
+        remedy = "a supported dtype" if array.dtype.isnative else "native byte order"
         raise UnsupportedDtypeError(
             f"an array of dtype {array.dtype} meets a traced array; tinyfuse computes with "
             f"{SUPPORTED_TEXT}: convert it to {remedy} with astype"

@@ -17,16 +17,16 @@ _NAMES = """
     astype atleast_1d atleast_2d atleast_3d average block broadcast_arrays broadcast_to can_cast
     choose column_stack common_type compress concatenate conj conjugate convolve copy copyto
     correlate count_nonzero cross cumsum cumulative_sum delete diag diagflat diagonal diff dot
-    dsplit dstack ediff1d einsum einsum_path empty_like expand_dims extract fft fft2 fftn fftshift
-    fill fill_diagonal flatten flip fliplr flipud full_like gradient hfft hsplit hstack ifft ifft2
-    ifftn ifftshift imag inner insert irfft irfft2 irfftn iscomplex iscomplexobj isreal isrealobj
-    kron mT matmul matrix_power matrix_transpose max mean min moveaxis multi_dot nanmean nanprod
-    nansum ndim nonzero norm ones_like outer pad place poly polyadd polyder polyint polysub
-    polyval prod ptp put put_along_axis putmask ravel real real_if_close repeat reshape resize
-    result_type roll rollaxis rot90 round around select shape size sliding_window_view sort split
-    squeeze stack std sum swapaxes take take_along_axis tensordot tile trace transpose trapezoid
-    tril triu unstack vander var vdot vecdot vector_norm view vsplit vstack where zeros_like
-    __getitem__ __setitem__
+    dsplit dstack ediff1d einsum einsum_path empty_like expand_dims extract fft fft2 fftn
+    fftshift fill fill_diagonal flatten flip fliplr flipud full_like gradient hfft hsplit hstack
+    ifft ifft2 ifftn ifftshift imag inner insert irfft irfft2 irfftn iscomplex iscomplexobj
+    isreal isrealobj kron mT matmul matrix_power matrix_transpose max mean min moveaxis
+    multi_dot nanmean nanprod nansum ndim nonzero norm ones_like outer pad place poly polyadd
+    polyder polyint polysub polyval prod ptp put put_along_axis putmask ravel real real_if_close
+    repeat rfft reshape resize result_type roll rollaxis rot90 round around select shape size
+    sliding_window_view sort sort_complex split squeeze stack std sum swapaxes take
+    take_along_axis tensordot tile trace transpose trapezoid tril triu unstack vander var vdot
+    vecdot vector_norm view vsplit vstack where zeros_like __getitem__ __setitem__
 """
 _COVERED = frozenset(_NAMES.split())
 
