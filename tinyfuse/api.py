@@ -127,19 +127,21 @@ def jit(
     if not callable(function):
         hint = ": put jit below it" if isinstance(function, classmethod | property) else ""
         raise TypeError(f"jit takes a function, not a {type(function).__name__}{hint}")
-    _check_options(schedule, check, maxsize)
-    options = Options(
-        bool(fuse) and check is None,
-        _checked_threads(threads),
-        schedule,
-        check,
-        _checked_rewrites(rewrites),
-    )
+    if maxsize < 1:
+        raise ValueError(f"maxsize must be positive, not {maxsize}")
+    options = _options(fuse, threads, schedule, check, rewrites)
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     return JittedFunction(function, static, options, maxsize)
 
 
-def _check_options(schedule: object, check: object, maxsize: int) -> None:
+def _options(
+    fuse: bool,
+    threads: int | None,
+    schedule: Callable[[Stages], Schedule] | None,
+    check: Literal["nan"] | None,
+    rewrites: Sequence[str] | None,
+) -> Options:
+    """Those of `jit`, of the values that they may have."""
     if schedule is not None and not callable(schedule):
         raise TypeError(
             f"schedule takes a function of the stages, not {schedule!r:.60}: to run a schedule that"
@@ -147,8 +149,8 @@ def _check_options(schedule: object, check: object, maxsize: int) -> None:
         )
     if check not in (None, "nan"):
         raise ValueError(f"check must be None or 'nan', not {check!r}")
-    if maxsize < 1:
-        raise ValueError(f"maxsize must be positive, not {maxsize}")
+    fuse = bool(fuse) and check is None
+    return Options(fuse, _checked_threads(threads), schedule, check, _checked_rewrites(rewrites))
 
 
 def _checked_rewrites(names: Sequence[str] | None) -> tuple[str, ...]:
