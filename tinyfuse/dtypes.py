@@ -17,7 +17,8 @@ SIGNED = tuple(np.dtype(name) for name in ("int8", "int16", "int32", "int64"))
 UNSIGNED = tuple(np.dtype(name) for name in ("uint8", "uint16", "uint32", "uint64"))
 FLOATING = (FLOAT32, FLOAT64)
 SUPPORTED = (BOOL, *SIGNED, *UNSIGNED, *FLOATING)  # of stages, loops and C
-COMPLEX = (COMPLEX64, COMPLEX128)  # of graphs as they are traced; compiled as two real arrays
+# Of graphs as they are traced; compiled as two real arrays.
+COMPLEX: tuple[np.dtype, ...] = (COMPLEX64, COMPLEX128)
 
 _SUPPORTED = frozenset((*SUPPORTED, *COMPLEX))
 _PARTS: dict[np.dtype, np.dtype] = {COMPLEX64: FLOAT32, COMPLEX128: FLOAT64}

@@ -90,10 +90,14 @@ def _place(name: str, function: Callable[..., Any], combine: str) -> ReduceOp:
 
 
 def _lowest(dtype: np.dtype) -> np.generic:
+    if dtype.kind == "c":
+        return dtype.type(complex(-np.inf, -np.inf))
     return dtype.type(-np.inf if dtype.kind == "f" else _limits(dtype)[0])
 
 
 def _highest(dtype: np.dtype) -> np.generic:
+    if dtype.kind == "c":
+        return dtype.type(complex(np.inf, np.inf))
     return dtype.type(np.inf if dtype.kind == "f" else _limits(dtype)[1])
 
 

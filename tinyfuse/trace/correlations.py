@@ -133,7 +133,7 @@ def cov(
             lost = lost * (weights * as_tracer(aweights)).sum() / total[0]
         freedom = np.maximum(total[0] - lost, 0.0)
     x = apply(np.subtract, (x, mean[:, None]))
-    found: Any = np.dot(x, (x if weights is None else x * weights).T)
+    found: Any = np.dot(x, conjugated((x if weights is None else x * weights).T))
     scaled: Tracer = (found * np.true_divide(1, freedom)).astype(found.dtype)
     return squeeze(scaled)
 

@@ -28,7 +28,7 @@ from tinyfuse.trace.selection import of_parts
 from tinyfuse.trace.shape import moveaxis, swapaxes
 from tinyfuse.trace.tracer import Tracer
 
-LARGEST_MATRIX = 32  # up to this extent a transform is one product
+LARGEST_MATRIX = 16  # up to this extent a transform is one product
 LARGEST_PRIME = 200  # above, a convolution takes less
 
 Array = np.ndarray
@@ -189,10 +189,7 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = Non
         half = slice_axis(_transformed(x, -1), x.ndim - 1, 0, x.shape[-1] // 2 + 1)
         return _scaled(half, x.shape[-1], False, norm)
 
-    x = _taken(a)
-    if is_complex(x.dtype):
-        raise errors.DtypeError("ufunc 'rfft_n_even' did not contain a loop for complex numbers")
-    return _along(x, axis, of_last)
+    return _along(_taken(a), axis, of_last)
 
 
 @listed(np.fft.irfft)
