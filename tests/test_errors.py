@@ -484,7 +484,7 @@ CASES: list[tuple[Callable[..., Any], type[Exception], type[Exception], str]] = 
         einsum_in_another_order,
         errors.UnsupportedArgumentError,
         TypeError,
-        "np.einsum(..., order=) is not supported",
+        "np.einsum(..., order=) is not supported: leave it out",
     ),
 ]
 

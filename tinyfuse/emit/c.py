@@ -11,7 +11,9 @@ from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.decided_places import DecidedPlaces
 from tinyfuse.emit.entry import EntryCalls
+from tinyfuse.emit.exponentials import lines_with_exponentials
 from tinyfuse.emit.expression import Expressions, InLoop
+from tinyfuse.emit.interleaving import INTERLEAVED, has_long_steps
 from tinyfuse.emit.pieces import PIECES, writes_pieces
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.emit.vectors import VectorLoop
@@ -249,6 +251,9 @@ class _KernelText:
         if writes_pieces(self.kernel):
             self.used[PIECES] = None
             apart += f"{PIECES} "
+        if has_long_steps(self.kernel):
+            self.used[INTERLEAVED] = None
+            apart += f"{INTERLEAVED} "
         head = f"static {apart}void {self.kernel.name}({', '.join(names)}) {{"
         body = self.block(self.kernel.body, "  ")
         if self.streams:
@@ -302,7 +307,8 @@ class _KernelText:
             return [f"{indent}{self.transpose(node)};"]
         if isinstance(node, Prefetch):
             size = str(node.extent * node.row.buffer.dtype.itemsize)
-            return [f"{indent}{self.prelude_call('tf_prefetch', self.row(node.row), size)};"]
+            function = "tf_prefetch_far" if node.far else "tf_prefetch"
+            return [f"{indent}{self.prelude_call(function, self.row(node.row), size)};"]
         function = f"tf_halve_{node.extent}_{SUFFIXES[node.row.buffer.dtype]}"
         return [f"{indent}{self.prelude_call(function, self.row(node.row))};"]
 
@@ -363,7 +369,9 @@ class _KernelText:
             taken = self.taken if single else set(self.taken)
             lines = BlockLoop(node, self, taken, single).lines(first, last)
         else:
-            lines = self.steps(node, first, last)
+            shared = node is self.parallel
+            rows = None if shared else lines_with_exponentials(node, self, self.taken)
+            lines = rows or self.steps(node, first, last)
         return [indent + line for line in lines]
 
     def steps(self, node: For, first: str, last: str) -> list[str]:

@@ -192,10 +192,11 @@ class Transpose:
 @dataclass(frozen=True, eq=False, slots=True)
 class Prefetch:
     """Asks for the `extent` elements of a row ahead of their use; those outside of the buffer are
-    ignored. It changes nothing."""
+    ignored. It changes nothing. far: into the second cache, as the first has no room."""
 
     row: Row
     extent: int
+    far: bool = False
 
 
 Statement = (

@@ -152,7 +152,8 @@ class _Lines:
             row, to, work = (self.row(row) for row in (node.row, node.to, node.work))
             yield f"store {node.sort.value} {node.extent} elements of {row} to {to}, using {work}"
         elif isinstance(node, Prefetch):
-            yield f"prefetch {node.extent} elements of {self.row(node.row)}"
+            to = " into the second cache" if node.far else ""
+            yield f"prefetch {node.extent} elements of {self.row(node.row)}{to}"
         elif isinstance(node, HalveRow):
             yield f"halve {node.extent} elements of {self.row(node.row)} to their sum"
         elif isinstance(node, Transpose):

@@ -57,7 +57,7 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
         row, to, work = (_moved(row, values) for row in (node.row, node.to, node.work))
         return SortRow(node.sort, row, to, work, node.extent)
     if isinstance(node, (HalveRow, Prefetch)):
-        return type(node)(_moved(node.row, values), node.extent)
+        return replace(node, row=_moved(node.row, values))
     if isinstance(node, Transpose):
         blocks = (_moved(node.block, values), _moved(node.to, values))
         return Transpose(*blocks, node.rows, node.columns, node.lanes)

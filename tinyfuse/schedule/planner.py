@@ -14,7 +14,7 @@ from tinyfuse.schedule.content import Indices, content_of, large_loads, referenc
 from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.few_rows import stream_few_rows
-from tinyfuse.schedule.groups import VECTOR_ROW, Group, Grouping, Read, is_same_element
+from tinyfuse.schedule.groups import VECTOR_ROW, Grouping, Read, is_same_element
 from tinyfuse.schedule.loop_legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
 from tinyfuse.schedule.pools import pool_rows
@@ -323,7 +323,7 @@ class _Planner:
         for group in grouping.form():
             for stage, seat in grouping.seats(group).items():
                 self.seats[stage] = seat
-                decisions[stage] = _moved(decisions[stage], group, seat)
+                decisions[stage] = _moved(decisions[stage], seat)
         stencils = Stencils(grouping, self.inlined, self.machine)
         for chain, seats in stencils.seats():
             self.seats.update(seats)
@@ -375,7 +375,7 @@ def _decisions(schedule: Schedule, known: Mapping[str, Decision]) -> tuple[Decis
     return tuple(found)
 
 
-def _moved(decision: Decision, group: Group, seat: Seat) -> Decision:
+def _moved(decision: Decision, seat: Seat) -> Decision:
     """The decision on a stage that is computed in the kernel of a group."""
     action = COMPUTE_WITH if seat.aligned else COMPUTE_AT
     assert seat.axis is not None
