@@ -42,6 +42,7 @@ def planned(
         ((15, 2048), (2048, 2048), REFERENCE, False),
         ((16, 1024), (1024, 1024), REFERENCE_AVX2, True),  # whose tiles are narrow
         ((64, 4096), (4096, 64), REFERENCE, False),  # rows follow each other
+        ((64, 4096), (4096, 64), REFERENCE_AVX2, True),
     ],
 )
 def test_columns_are_copied_where_that_pays(
@@ -51,12 +52,20 @@ def test_columns_are_copied_where_that_pays(
 
 
 @pytest.mark.parametrize(
-    ("rows", "tile"),
-    [(16, "i by 8"), (32, "i by 8"), (64, "i by 6"), (28, "i by 14"), (600, "i by 6")],
+    ("rows", "columns", "height", "width"),
+    [
+        (16, 256, 8, 32),
+        (32, 256, 8, 32),
+        (64, 256, 6, 64),
+        (28, 256, 14, 32),
+        (600, 256, 6, 64),
+        (600, 48, 8, 48),
+    ],
 )
-def test_rows_of_tiles_divide_few_rows(rows: int, tile: str) -> None:
-    schedule = str(planned(product, (rows, 256), (256, 256)))
-    assert f"{tile} < {rows}" in schedule
+def test_tiles_leave_little_over(rows: int, columns: int, height: int, width: int) -> None:
+    schedule = str(planned(product, (rows, 256), (256, columns)))
+    assert f"i by {height} < {rows}" in schedule
+    assert f"j by {width} < {columns}" in schedule
 
 
 def test_tiles_ask_for_the_next_tile_along_the_rows() -> None:
@@ -71,6 +80,14 @@ def test_copies_ask_for_later_rows() -> None:
     schedule = planned(product, (768, 600), (600, 512), replace(REFERENCE, cores=1))
     asked = "prefetch 79 elements of w[512 * i + 64 * j_outer + 16384…] into the second cache"
     assert asked in loops_text(lower(schedule, REFERENCE))
+    schedule = planned(product, (64, 600), (600, 512), replace(REFERENCE_AVX2, cores=1))
+    lines = loops_text(lower(schedule, REFERENCE_AVX2)).splitlines()
+    first = next(n for n, line in enumerate(lines) if "prefetch" in line)
+    assert [line.strip() for line in lines[first : first + 3]] == [
+        "prefetch 79 elements of w[512 * i + 64 * j_outer + 16384…] into the second cache",
+        "for j_outer_1 < 4",
+        "for j < 16",
+    ]
 
 
 def test_what_is_asked_for_ahead_changes_nothing() -> None:
@@ -82,6 +99,11 @@ def test_what_is_asked_for_ahead_changes_nothing() -> None:
         assert "  __builtin_prefetch((const char *)from + at, 0, 2);" in lowered.as_text("c")
         found, expected = lowered.compile()(x, w), lowered.unfused().compile()(x, w)
         assert difference(expected, found) is None
+
+
+def test_rows_that_lie_close_are_copied_for_narrow_tiles() -> None:
+    assert "x_copy" not in str(planned(across, (4096, 64), (4096, 64)))
+    assert "x_copy: root" in str(planned(across, (4096, 64), (4096, 64), REFERENCE_AVX2))
 
 
 def test_threads_share_a_loop_with_even_parts() -> None:

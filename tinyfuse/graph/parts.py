@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Literal, Primitive, Var
-from tinyfuse.graph.scalar_ops import SCALAR_OPS
+from tinyfuse.graph.scalar_ops import FMA, SCALAR_OPS
 from tinyfuse.graph.shapes import infer, result_dtype
 from tinyfuse.source import Source
 
@@ -115,7 +115,7 @@ class Complex(NamedTuple):
 
 def fma(a: Real, b: Real, c: Real) -> Real:
     """a * b + c, rounded once."""
-    return a.apply("fma", b, c)
+    return a.apply(FMA, b, c)
 
 
 def select(condition: Real, a: Real | float, b: Real | float) -> Real:

@@ -99,7 +99,7 @@ def _exp_nonpositive_row() -> ScalarOp:
 
 def _fma_row() -> ScalarOp:
     loops: Loops = {(dtype,) * 3: dtype for dtype in FLOATING}
-    return ScalarOp(FMA, _fused, 3, exact=False, loops=loops)
+    return ScalarOp(FMA, _fused, 3, 1, False, loops=loops)
 
 
 # a * b + c, rounded once.

@@ -81,19 +81,31 @@ def _is_of_tile(node: For) -> bool:
 
 def _of_later_rows(node: For, machine: Machine) -> list[Prefetch]:
     """What a step of a loop that copies short pieces of rows asks for."""
-    inner = node.body[0]
-    if len(node.body) > 1 or not isinstance(inner, For) or len(inner.body) > 1:
+    axes, load = _copied(node)
+    if load is None or load.data:
         return []
-    store, columns = inner.body[0], inner.variable
-    if not isinstance(store, Store) or not isinstance(store.value, Load) or store.value.data:
-        return []
-    load, place = store.value, store.value.indices[0]
+    place, extent = load.indices[0], 1
+    for axis in reversed(axes):  # side by side, in panels or not
+        if place.coefficient(axis) != extent:
+            return []
+        extent, place = extent * axis.extent, _at_start(place, axis)
     length = place.coefficient(node.variable)
-    short = columns.extent * load.dtype.itemsize <= LONGEST_PIECE
-    if not short or not is_along(place, columns) or not _is_apart(load, length, machine):
+    if extent * load.dtype.itemsize > LONGEST_PIECE or not _is_apart(load, length, machine):
         return []
-    row = Row(load.source, _at_start(place, columns) + ROWS_AHEAD * length)
-    return [Prefetch(row, columns.extent + _line(load) - 1, far=True)]
+    row = Row(load.source, place + ROWS_AHEAD * length)
+    return [Prefetch(row, extent + _line(load) - 1, far=True)]
+
+
+def _copied(node: For) -> tuple[list[Axis], Load | None]:
+    """The variables of the loops inside one, and what these copy, if that is all they do."""
+    axes, body = [], node.body
+    while len(body) == 1 and isinstance(body[0], For):
+        axes.append(body[0].variable)
+        body = body[0].body
+    store = body[0]
+    if len(body) > 1 or not isinstance(store, Store) or not isinstance(store.value, Load):
+        return axes, None
+    return axes, store.value
 
 
 def _is_apart(load: Load, length: int, machine: Machine) -> bool:

@@ -25,7 +25,7 @@ from tinyfuse.stage.ir import Order, Stage
 # they are computed from fill these; and the time for an element beside that of the first, as tall
 # tiles load more.
 SHAPES = {
-    32: ((6, 4, 1.0), (8, 2, 1.05), (12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
+    32: ((6, 4, 1.0), (8, 3, 1.03), (8, 2, 1.05), (12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
     16: ((6, 2, 1.0), (12, 1, 1.15)),
 }
 # The same where the innermost loop of a chain is short, as over the taps of a convolution: gcc
@@ -48,8 +48,10 @@ LEAST_ROWS = 2
 PACKED_ROWS = 16
 PACKED_ROWS_OF_WIDE = 768
 WIDE_BYTES = 256
-# Bytes between what is added up, from which on it is far apart.
+# Bytes between what is added up, from which on it is far apart: for wide tiles, and for others,
+# which go through it that much more often.
 NEAR_BYTES = 256
+NEAR_BYTES_OF_NARROW = 64
 # Rows so few that memory takes longer for the columns than computing with them.
 FEW_ROWS = 5
 
@@ -124,7 +126,7 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     lanes = machine.vector_bytes // stage.dtype.itemsize
     packed = bool(unpacked) or (many and columns.extent > width)
     of_columns = _panels(loads, columns, width, packed or columns.extent % lanes > 0)
-    across = _across(loads, rows, stage.reduce_axes[-1]) if height > 1 else []
+    across = _across(loads, rows, stage.reduce_axes[-1], machine) if height > 1 else []
     of_rows = _panels(across, rows, height, True)
     if of_columns is None and not unpacked:
         of_columns = _panels(loads, columns, width, False)
@@ -144,18 +146,24 @@ def _are_copied(
     rows of the other factor meet them."""
     reduced = stage.reduce_axes[-1]
     moving = [load for load in loads if depends_on(load, columns)]
-    if all(_step(load, reduced) <= NEAR_BYTES for load in moving):
+    if all(_is_near(load, reduced, machine) for load in moving):
         return False
-    wide = SHAPES[machine.vector_registers][0][1] * machine.vector_bytes >= WIDE_BYTES
     close = all(
         math.prod(each.source.shape) * each.dtype.itemsize <= machine.l3 // 3 for each in moving
     )
+    wide = _has_wide_tiles(machine)
     return rows.extent >= (PACKED_ROWS_OF_WIDE if wide and close else PACKED_ROWS)
 
 
-def _step(load: Load, axis: Axis) -> int:
-    """Bytes from what is read in one step along an axis to the next one."""
-    return place_of(load).coefficient(axis) * load.dtype.itemsize
+def _is_near(load: Load, axis: Axis, machine: Machine) -> bool:
+    """Whether what is read in one step along an axis lies close to what is in the next one."""
+    step = place_of(load).coefficient(axis) * load.dtype.itemsize
+    return step <= (NEAR_BYTES if _has_wide_tiles(machine) else NEAR_BYTES_OF_NARROW)
+
+
+def _has_wide_tiles(machine: Machine) -> bool:
+    """Whether a row of a tile is several lines of memory."""
+    return SHAPES[machine.vector_registers][0][1] * machine.vector_bytes >= WIDE_BYTES
 
 
 def _unpacked(stage: Stage, places: Places) -> frozenset[Stage]:
@@ -366,13 +374,13 @@ def _axes_telling(index: Affine) -> tuple[Axis, ...]:
     return ()
 
 
-def _across(loads: Sequence[Load], rows: Axis, reduced: Axis) -> list[Load]:
+def _across(loads: Sequence[Load], rows: Axis, reduced: Axis, machine: Machine) -> list[Load]:
     """What is read along the rows, where these lie side by side and what is summed far apart."""
     places = [(load, place_of(load)) for load in loads if depends_on(load, rows)]
     return [
         load
         for load, at in places
-        if at.coefficient(rows) == 1 and _step(load, reduced) > NEAR_BYTES
+        if at.coefficient(rows) == 1 and not _is_near(load, reduced, machine)
     ]
 
 
