@@ -72,6 +72,14 @@ def test_scalars_are_multiplied_without_fused_operations() -> None:
     require_same(lambda a, b: np.multiply(a[3], b[5]), a, b)
 
 
+def _exact(name: str, z: np.ndarray) -> np.ndarray:
+    if name != "log1p":
+        exact: np.ndarray = getattr(np, name)(z)
+        return exact
+    size = np.log1p(z.real * (z.real + 2) + z.imag**2) / 2  # numpy's loses digits near 0
+    return size + 1j * np.arctan2(z.imag, z.real + 1)
+
+
 # Units in the last place of the larger part.
 BOUNDS = {
     "exp": 6,
@@ -94,10 +102,11 @@ BOUNDS = {
 @pytest.mark.parametrize("dtype", COMPLEX, ids=str)
 @pytest.mark.parametrize("name", BOUNDS)
 def test_functions_are_near_numpys_of_wider_numbers(name: str, dtype: np.dtype) -> None:
-    z = RANDOM.uniform(-8, 8, (2, 4000)) * 10.0 ** RANDOM.integers(-4, 1, (2, 4000))
+    random = np.random.default_rng(3)
+    z = random.uniform(-8, 8, (2, 4000)) * 10.0 ** random.integers(-4, 1, (2, 4000))
     z = (z[0] + 1j * z[1]).astype(dtype)
     found = tinyfuse.jit(lambda z: getattr(np, name)(z))(z)
-    exact = getattr(np, name)(z.astype(np.clongdouble))
+    exact = _exact(name, z.astype(np.clongdouble))
     unit = np.spacing(abs(exact).astype(part_dtype(dtype)))
     assert found.dtype == dtype
     assert (abs(found - exact) / unit).max() <= BOUNDS[name]

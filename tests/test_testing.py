@@ -7,7 +7,7 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from tinyfuse.dtypes import SUPPORTED, is_supported
+from tinyfuse.dtypes import COMPLEX, SUPPORTED, is_supported
 from tinyfuse.graph import primitives as p
 from tinyfuse.testing import (
     LAYOUTS,
@@ -331,7 +331,7 @@ def test_every_effect_occurs():
 def test_every_dtype_occurs():
     values = [value for seed in range(200) for value in random_program(seed).arguments.values()]
     found = {str(value.dtype) for value in values if isinstance(value, np.ndarray)}
-    assert found == {str(dtype) for dtype in (*SUPPORTED, *halves())}
+    assert found == {str(dtype) for dtype in (*SUPPORTED, *COMPLEX, *halves())}
 
 
 def test_programs_shrink():

@@ -48,7 +48,8 @@ def special_values(dtype: np.dtype) -> np.ndarray:
         2.0**31,
         2.0**63,
     ]
-    signed = [sign * np.asarray(value, dtype) for value in plain for sign in (1, -1)]
+    with np.errstate(invalid="ignore"):  # of complex infinities
+        signed = [sign * np.asarray(value, dtype) for value in plain for sign in (1, -1)]
     return np.array([*signed, np.nan], dtype)
 
 
