@@ -34,7 +34,7 @@ class KernelText(Protocol):
 
 
 def goes_by_blocks(loop: For) -> bool:
-    return streams(loop) or shared_division(loop) is not None
+    return loop.count is None and (streams(loop) or shared_division(loop) is not None)
 
 
 def streams(loop: For) -> bool:

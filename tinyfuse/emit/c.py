@@ -214,7 +214,7 @@ def may_be_written_out(loop: For) -> bool:
     by side in an outer one, rather than of one statement in several steps."""
     stores = [statement for statement in loop.body if not isinstance(statement, (Alloc, Let))]
     simple = len(stores) == 1 and isinstance(stores[0], Store)
-    return not simple or loop.variable.extent < LONG_LOOP
+    return not simple or loop.count is not None or loop.variable.extent < LONG_LOOP
 
 
 def reduces(loop: For) -> bool:
@@ -361,6 +361,8 @@ class _KernelText:
             return [indent + line for line in lines]
         start = node.variable.start
         first, last = f"{start}", f"{start + node.variable.extent}"
+        if node.count is not None:
+            last = self.value(node.count)
         if node is self.parallel:
             first, last = "begin", "end"
         self.streams = self.streams or streams(node)

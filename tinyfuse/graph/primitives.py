@@ -19,6 +19,10 @@ transpose = Primitive("transpose")  # axes
 slice_ = Primitive("slice")
 # window_shape, axes: window axes come last, as numpy's sliding_window_view
 windows = Primitive("windows")
+# at: 0 for the real parts of complex numbers, 1 for the imaginary ones
+part = Primitive("part")
+# Complex numbers of two arrays of one type: the real and the imaginary parts.
+from_parts = Primitive("from_parts")
 
 # Each output element is one of several inputs' elements.
 pad = Primitive("pad")  # before, after; inputs: array, fill value (shape ())
@@ -63,8 +67,9 @@ softmax_contract = Primitive("softmax_contract")
 # Equations with graphs in them, and with one or more outputs; see `control`. The graphs read
 # nothing but their inputs. What a loop carries comes first among its inputs, then what all of its
 # turns read.
-# extent: how many turns. body: from the number of the turn (int64, from 0), what is carried and
-# what is read, to what is carried.
+# extent: how many turns. counted: whether they are as many as the last operand says (int64, from 0
+# to the extent), which the body takes too. body: from the number of the turn (int64, from 0), what
+# is carried and what is read, to what is carried.
 loop = Primitive("loop")
 # body: from what is carried and what is read to what is carried. The first of that is bool []:
 # whether there is another turn.
@@ -82,6 +87,8 @@ PARAMETERS: dict[Primitive, dict[str, str]] = {
     transpose: {"axes": "ints"},
     slice_: {"starts": "ints", "steps": "ints", "shape": "ints"},
     windows: {"window_shape": "ints", "axes": "ints"},
+    part: {"at": "int"},
+    from_parts: {},
     pad: {"before": "ints", "after": "ints"},
     concat: {"axis": "int"},
     iota: {"extent": "int"},
@@ -100,7 +107,7 @@ PARAMETERS: dict[Primitive, dict[str, str]] = {
         "block": "int",
         "limits": "ints",
     },
-    loop: {"extent": "int", "body": "Graph"},
+    loop: {"extent": "int", "counted": "bool", "body": "Graph"},
     while_: {"body": "Graph"},
     cond: {"branches": "graphs"},
 }

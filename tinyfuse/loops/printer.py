@@ -70,7 +70,8 @@ def _step_lines(body: Sequence[Step], moves: Moves) -> Iterator[str]:
                 yield from [f"  {line}" for line in _step_lines(branch.body, branch.moves)]
         else:
             turn = f", counted in {step.turn.name}" if step.turn else ""
-            yield f"while {step.test.name}" if step.test else f"repeat {step.extent} times{turn}"
+            times = step.count.name if step.count else step.extent
+            yield f"while {step.test.name}" if step.test else f"repeat {times} times{turn}"
             yield from [f"  {line}" for line in _step_lines(step.steps.body, step.steps.moves)]
     if moves:
         yield "exchange " + ", ".join([f"{to.name} = {source.name}" for to, source in moves])
@@ -98,7 +99,8 @@ def loop_text(node: For) -> str:
     variable = node.variable
     start = f"{variable.start} <= " if variable.start else ""
     kind = "" if node.kind is LoopKind.SERIAL else f" {node.kind.value}"
-    return f"{start}{variable.name} < {variable.start + variable.extent}{kind}"
+    end = f"{variable.start + variable.extent}" if node.count is None else "as many as there are"
+    return f"{start}{variable.name} < {end}{kind}"
 
 
 def _typed(buffer: Buffer) -> str:

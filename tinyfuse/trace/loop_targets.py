@@ -5,11 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from tinyfuse.trace.parts import stop_of
+
 
 def loads_in(function: ast.AST) -> dict[str, int]:
-    """How often each name is read, functions inside included."""
+    """How often each name is read, functions inside included; also those that stop loops."""
     counts: dict[str, int] = {}
     for node in ast.walk(function):
+        stop = stop_of(node) if isinstance(node, (ast.For, ast.While)) else None
+        if stop:
+            counts[stop] = counts.get(stop, 0) + 1
         if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Load, ast.Del)):
             counts[node.id] = counts.get(node.id, 0) + 1
         elif isinstance(node, (ast.Nonlocal, ast.Global)):
@@ -45,14 +50,14 @@ def targets_read_after(function: ast.AST, loads: Mapping[str, int]) -> set[ast.F
         others = [
             each
             for each in loops
-            if name in _targets(each) and loop not in inside[each] and each not in inside[loop]
+            if name in targets_of(each) and loop not in inside[each] and each not in inside[loop]
         ]
         outermost = [each for each in others if not any(each in inside[o] - {o} for o in others)]
         elsewhere = sum([own[each].get(name, 0) for each in outermost])
         return loads.get(name, 0) > own[loop].get(name, 0) + elsewhere
 
-    return {loop for loop in loops if any(is_read_after(loop, name) for name in _targets(loop))}
+    return {loop for loop in loops if any(is_read_after(loop, name) for name in targets_of(loop))}
 
 
-def _targets(loop: ast.For) -> set[str]:
+def targets_of(loop: ast.For) -> set[str]:
     return {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
