@@ -112,3 +112,10 @@ def test_threads_share_a_loop_with_even_parts() -> None:
     assert "  w_copy: compute_at(out_blocks, b); layout(j by 32, i, j)" in schedule
     even = str(planned(across, (30000, 256), (30000, 256)))
     assert "  out_blocks: root; b < 8 parallel, j by 32 < 256 padded" in even
+
+
+def test_constants_are_copied_once_for_all_calls() -> None:
+    weights = tinyfuse.constant(np.ones((1024, 1024), np.float32))
+    traced = tinyfuse.jit(lambda x: x @ weights).lower(np.ones((16, 1024), np.float32))
+    schedule = str(default_schedule(traced.stages, REFERENCE)[0])
+    assert "weights_copy: root; layout(j by 32, i, j)" in schedule

@@ -16,9 +16,9 @@ from tinyfuse.records import dataclass
 from tinyfuse.schedule.loop_order import place_of, reads_through, with_inlined
 from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.stage.analysis import only_axis, point_cost
+from tinyfuse.stage.analysis import axes_telling, fixed_stages, only_axis, point_cost
 from tinyfuse.stage.expr import Cast, Expr, IndexTest, Load, Op, depends_on, walk
-from tinyfuse.stage.index import Affine, Axis
+from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Stage
 
 # By the registers that a processor has: rows of a tile and vectors of its columns, which with what
@@ -114,7 +114,8 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
         return None
     unpacked = _unpacked(stage, places)
     loads = list(reads_through(stage, places.inlined - unpacked))
-    many = bool(unpacked) or _are_copied(stage, loads, rows, columns, machine)
+    once = _are_constant(schedule, loads, columns) and rows.extent >= PACKED_ROWS
+    many = bool(unpacked) or once or _are_copied(stage, loads, rows, columns, machine)
     height, width = tile_shape(places, stage, count, columns.extent, machine, many)
     turned = columns is not stage.axes[-1]
     if count < height or (turned and height == 1):
@@ -137,6 +138,13 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     converted = [load.source for load in loads if load.source in unpacked - copied]
     found = stage, root, own[rows], own[columns], height, width, around, panels
     return Tile(*found, tuple(dict.fromkeys(converted)))
+
+
+def _are_constant(schedule: Schedule, loads: Sequence[Load], columns: Axis) -> bool:
+    """Whether the columns are those of constants, which are copied once for all calls."""
+    fixed = fixed_stages(schedule.stages)
+    moving = [load.source for load in loads if depends_on(load, columns)]
+    return all(source.constant or source in fixed for source in moving)
 
 
 def _are_copied(
@@ -351,28 +359,11 @@ def _panels(
             places = [[only_axis(i) for i in other.indices] for other in others]
             if any(place.count(axis) != 1 or place != places[0] for place in places):
                 return None
-            told = [_axes_telling(index) for index in load.indices]
+            told = [axes_telling(index) for index in load.indices]
             movable, uses = all(told), tuple([each for axes in told for each in axes])
             place = places[0].index(axis)
             found[load.source] = Panels(load.source, axis, place, width, uses, movable)
     return tuple(found.values())
-
-
-def _axes_telling(index: Affine) -> tuple[Axis, ...]:
-    """The axes that an index is made of, if each of its values has other ones: one axis, or blocks
-    and places in them. None of them where that is not so."""
-    only = only_axis(index)
-    if only is not None:
-        return (only,)
-    if len(index.terms) == 2 and not index.constant:
-        (inner, step), (outer, stride) = sorted(index.terms, key=lambda term: term[1])
-        if (
-            isinstance(inner, Axis)
-            and isinstance(outer, Axis)
-            and 1 == step <= inner.extent <= stride
-        ):
-            return (outer, inner)
-    return ()
 
 
 def _across(loads: Sequence[Load], rows: Axis, reduced: Axis, machine: Machine) -> list[Load]:

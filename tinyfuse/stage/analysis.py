@@ -145,6 +145,23 @@ def consumers(stages: Stages) -> dict[Stage, list[Stage]]:
     return readers
 
 
+def axes_telling(index: Affine) -> tuple[Axis, ...]:
+    """The axes that an index is made of, if each of its values has other ones: one axis, or blocks
+    and places in them. None of them where that is not so."""
+    only = only_axis(index)
+    if only is not None:
+        return (only,)
+    if len(index.terms) == 2 and not index.constant:
+        (inner, step), (outer, stride) = sorted(index.terms, key=lambda term: term[1])
+        if (
+            isinstance(inner, Axis)
+            and isinstance(outer, Axis)
+            and 1 == step <= inner.extent <= stride
+        ):
+            return (outer, inner)
+    return ()
+
+
 def fixed_stages(stages: Stages) -> dict[Stage, frozenset[Stage]]:
     """The stages that are the same at every call, outputs apart, each with the constants that it
     is computed of."""
