@@ -14,6 +14,7 @@ from tinyfuse.loops.ir import (
     Block,
     Buffer,
     Choice,
+    Combine,
     For,
     HalveRow,
     If,
@@ -29,6 +30,7 @@ from tinyfuse.loops.ir import (
     Statement,
     Steps,
     Store,
+    Sync,
     Transpose,
     While,
     walk_steps,
@@ -198,6 +200,10 @@ class _Scope:
             self.transpose(node, variables)
         elif isinstance(node, Prefetch):
             self.address(node.row.buffer, node.row.position, variables, guarded=True)
+        elif isinstance(node, Combine):
+            self.check(node.buffer in self.buffers, f"{node.buffer.name} is not there")
+        elif isinstance(node, Sync):
+            self.check(self.kernel.threads > 0, "there are no threads to wait for")
         else:
             self.store(node, variables)
 

@@ -65,7 +65,7 @@ def default_schedule(
     fuse: False stores every stage; only the parts of one reduction stay together. stored: names of
     stages that fusion leaves alone.
     """
-    carried = carried_blocks(stages) if fuse else ()
+    carried = carried_blocks(stages) if fuse and not machine.device else ()
     free = tuple([each for each in carried if not any(s.name in stored for s in each.stages)])
     try:
         return _scheduled(stages, machine, fuse, stored, free)
@@ -91,6 +91,8 @@ def _scheduled(
     if carried:
         schedule, found = carry_blocks(schedule, found, machine, carried)
         stored |= {s.name for s in schedule.stages.stages if _is_within(schedule, s, names)}
+    if machine.device:
+        return schedule, found
     if fuse:
         schedule, found = block_rows(schedule, found, machine, stored)
         schedule, found = stream_few_rows(schedule, found, machine, stored)
