@@ -51,8 +51,10 @@ static void tf_release_lanes(tf_warp *warp, unsigned mask, int line) {
   for (int lane = 0; lane < TF_WARP; lane++) {
     if (!(mask >> lane & 1))
       continue;
-    if (threads[lane].line != line || threads[lane].mask != mask)
-      tf_fail(line, "it meets lane %d of its warp, which waits at line %d with mask %08x, not %08x", lane, threads[lane].line, threads[lane].mask, mask);
+    if (threads[lane].line != line)
+      tf_fail(line, "it waits for its warp here, and lane %d of it on line %d", lane, threads[lane].line);
+    if (threads[lane].mask != mask)
+      tf_fail(line, "it waits for the lanes %08x of its warp, and lane %d of them for %08x", mask, lane, threads[lane].mask);
     ready[count++] = tf.running / TF_WARP * TF_WARP + lane;
     vote |= (unsigned)(threads[lane].value != 0) << lane;
   }
@@ -63,7 +65,7 @@ static void tf_release_lanes(tf_warp *warp, unsigned mask, int line) {
   }
   warp->arrived &= ~mask;
   tf.warp_steps++;
-  if (tf.checking)
+  if (tf.checking && threads[machine.lane].orders)
     tf_join_clocks(warp, mask);
   tf_make_all_ready(ready, count);
 }
@@ -93,6 +95,14 @@ static unsigned long tf_shuffle(unsigned mask, unsigned long value, int source, 
   self->source = source;
   tf_meet(mask, line);
   return self->received;
+}
+
+static void tf_warp_barrier(unsigned mask, int line) {
+  tf_thread *self = &tf.threads[tf.running];
+  self->source = machine.lane;
+  self->orders = 1;
+  tf_meet(mask, line);
+  self->orders = 0;
 }
 
 static unsigned tf_ballot(unsigned mask, int value, int line) {
@@ -164,16 +174,26 @@ static void tf_drop_shared(void) {
 
 // -- launches
 
+static void tf_release(const tf_array *array) {
+  tf_memory *memory = array->memory;
+  if (memory->written)
+    memset(memory->written, 1, memory->bytes);
+  free(memory->shadows);
+  memory->shadows = 0;
+}
+
 static void tf_fault(int line, const char *what) { tf_fail(line, "%s", what); }
 
 static tf_machine machine = {
     .barrier = tf_barrier,
+    .warp_barrier = tf_warp_barrier,
     .shuffle = tf_shuffle,
     .ballot = tf_ballot,
     .exchange = tf_exchange,
     .place = tf_place,
     .access = tf_access,
     .outside = tf_outside,
+    .release = tf_release,
     .fault = tf_fault,
 };
 

@@ -55,7 +55,9 @@ typedef struct {
   tf_memory *dynamic;  // shared memory of the size that the launch says
   // __syncthreads(): how many of the block's threads have come with a true value.
   int (*barrier)(int line, int value);
-  // The value of the lane `source`, for the lanes in `mask`; __syncwarp() where it is not used.
+  // __syncwarp(): orders what the lanes in `mask` do to memory, which shuffles and votes do not.
+  void (*warp_barrier)(unsigned mask, int line);
+  // The value of the lane `source`, for the lanes in `mask`.
   unsigned long (*shuffle)(unsigned mask, unsigned long value, int source, int line);
   // Which lanes in `mask` have come with a true value.
   unsigned (*ballot)(unsigned mask, int value, int line);
@@ -65,6 +67,8 @@ typedef struct {
   void *(*place)(tf_array *array, __SIZE_TYPE__ bytes);
   void (*access)(const tf_array *array, const void *address, int bytes, int kind, int line);
   void (*outside)(const tf_array *array, int axis, long index, int line);
+  // From now on the array is reached by plain pointers: nothing is known of it any more.
+  void (*release)(const tf_array *array);
   void (*fault)(int line, const char *what);
 } tf_machine;
 

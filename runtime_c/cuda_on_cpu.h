@@ -88,7 +88,7 @@ static inline int lane_at(int lane) { return lane < 0 || lane > 31 ? tf_gpu->lan
 #define __syncthreads_or(value) (tf_gpu->barrier(__LINE__, (value)) != 0)
 #define __syncthreads_and(value) (tf_gpu->barrier(__LINE__, !(value)) == 0)
 #define TF_FIRST(first, ...) first
-#define __syncwarp(...) ((void)tf_gpu->ballot(TF_FIRST(__VA_ARGS__ __VA_OPT__(, ) 0xffffffffu), 0, __LINE__))
+#define __syncwarp(...) tf_gpu->warp_barrier(TF_FIRST(__VA_ARGS__ __VA_OPT__(, ) 0xffffffffu), __LINE__)
 #define __ballot_sync(mask, value) (tf_gpu->ballot((mask), (value) != 0, __LINE__))
 #define __any_sync(mask, value) (__ballot_sync(mask, value) != 0)
 #define __all_sync(mask, value) (__ballot_sync(mask, !(value)) == 0)

@@ -196,6 +196,7 @@ struct argument<pointer<T>> {
 #define TF_IN(T) tf::pointer<const T>
 #define TF_OUT(T) tf::pointer<T>
 #define TF_SPTR(T) tf::pointer<T>
+#define TF_RAW(array) tf::released(array)
 #define TF_SHARED(T, name, dims)                                  \
   static tf_array name##_array = tf::shared_array<T dims>(#name); \
   const tf::view<T dims> name = {(T *)tf_gpu->place(&name##_array, sizeof(T dims)), &name##_array, 0}
@@ -236,6 +237,7 @@ struct argument<T *__restrict> : argument<T *> {};
 #define TF_IN(T) const T *__restrict
 #define TF_OUT(T) T *__restrict
 #define TF_SPTR(T) T *
+#define TF_RAW(array) (&(array)[0])
 #define TF_SHARED(T, name, dims)                                  \
   static tf_array name##_array = tf::shared_array<T dims>(#name); \
   T(&name)                                                        \

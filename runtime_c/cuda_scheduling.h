@@ -20,6 +20,7 @@ typedef struct {
   int value;     // what it came to a barrier or a vote with
   int parity;    // of its exchanges
   int source;    // the lane whose value it wants
+  int orders;    // it waits at a barrier of its warp, not for a value
   unsigned long given, received;
   tf_fiber *fiber;
 } tf_thread;
