@@ -82,7 +82,7 @@ class _Mapping:
     def called_again(
         self, function: Kernel, given: Mapping[Buffer, Buffer], kernel: Kernel
     ) -> Kernel:
-        written = frozenset([given[buffer] for buffer in function.written])
+        written = frozenset([given[each] for each in function.written if each in given])
         return replace(
             function,
             name=unused(kernel.name, self.taken),
