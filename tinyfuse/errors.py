@@ -439,6 +439,18 @@ class CompilationError(TinyfuseError):
     """
 
 
+class EmulationError(TinyfuseError):
+    """A CUDA text was run on the CPU in a way that it does not allow for, or did what it must not.
+
+    ::
+
+        emulate(text, "softmax", (4, 1, 1), (256, 1, 1), x)
+        EmulationError: kernel softmax takes 3 arguments (x, y, c), and was given 1
+
+    The message says what does not fit. Faults of the text itself are in `Emulation.errors`.
+    """
+
+
 class ThreadCountError(TinyfuseError, ValueError):
     """TINYFUSE_NUM_THREADS, or the argument of a call that sets it, is no number of threads.
 

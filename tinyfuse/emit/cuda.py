@@ -300,11 +300,7 @@ class CudaExpressions(Expressions):
         return text
 
     def _wrapping(self, node: Op, operands: Sequence[CText]) -> CText:
-        signed, unsigned = (
-            f"{sign}int{8 * node.dtype.itemsize}_t" for sign in ("", "u")
-        )
+        signed, unsigned = (f"{sign}int{8 * node.dtype.itemsize}_t" for sign in ("", "u"))
         self.used[signed] = self.used[unsigned] = None
         parts = [f"({unsigned}){enclosed(part, Precedence.UNARY)}" for part in operands]
         return call(f"({signed})", f" {_WRAPPING[node.name]} ".join(parts))
-
-

@@ -123,4 +123,3 @@ def _rows(rows: Rows, count: int, length: int, stored: bool) -> Touched:
     down, along = Axis("(down)", count), Axis("(along)", length)
     place = rows.position + affine(down) * rows.step + along
     return rows.buffer, place, {axis.name: span(axis) for axis in (down, along)}, stored
-

@@ -67,9 +67,7 @@ class _Barriers:
         self.watched = {buffer for buffer in written if buffer.scope not in private}
         self.inner: list[Axis] = []  # of loops that all threads go through
 
-    def block(
-        self, body: Sequence[Statement], pending: Pending
-    ) -> tuple[list[Statement], Pending]:
+    def block(self, body: Sequence[Statement], pending: Pending) -> tuple[list[Statement], Pending]:
         made: list[Statement] = []
         for node in body:
             if isinstance(node, For) and node.kind is not LoopKind.THREADS and _has_threads(node):
@@ -117,7 +115,9 @@ class _Barriers:
         for each in walk(node.test):
             if isinstance(each, Load):
                 place = None if each.data else each.indices[0]
-                found.setdefault(each.source, ([], []))[1].append(Access(0, (), self.steps(), place))
+                found.setdefault(each.source, ([], []))[1].append(
+                    Access(0, (), self.steps(), place)
+                )
         return Region((), (), found)
 
     def steps(self) -> dict[str, tuple[int, int]]:
@@ -195,5 +195,3 @@ def _has_threads(node: Statement) -> bool:
 
 def _joined(one: Pending, other: Pending) -> Pending:
     return list(dict.fromkeys((*one, *other)))
-
-

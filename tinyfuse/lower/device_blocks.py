@@ -107,9 +107,7 @@ class BlockLowering:
             For(node.variable, LoopKind.SERIAL, tuple(self._block(node.body, inside)))
         ]
 
-    def _apart(
-        self, node: For, nest: Arranged, around: Collection[Axis]
-    ) -> list[Statement] | None:
+    def _apart(self, node: For, nest: Arranged, around: Collection[Axis]) -> list[Statement] | None:
         """A loop around each statement of a loop, if its steps are independent and there is room
         for what they have of their own."""
         if node not in nest.shared or len(node.body) == 1:
@@ -146,7 +144,9 @@ class BlockLowering:
         if isinstance(node, (While, Block)):
             return any(self.is_shared(each, around, least) for each in node.body)
         if isinstance(node, If):
-            return any(self.is_shared(each, around, least) for each in (*node.then, *node.otherwise))
+            return any(
+                self.is_shared(each, around, least) for each in (*node.then, *node.otherwise)
+            )
         if not isinstance(node, For):
             return False
         nest = arranged(node, around)
@@ -176,7 +176,9 @@ def _reads(body: Sequence[Statement], buffers: Sequence[Buffer]) -> int:
     """How many loads of some buffers there are."""
     values = [value for each in walk_statements(body) for value in values_of(each)]
     return sum(
-        isinstance(node, Load) and node.source in buffers for value in values for node in walk(value)
+        isinstance(node, Load) and node.source in buffers
+        for value in values
+        for node in walk(value)
     )
 
 

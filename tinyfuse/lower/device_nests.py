@@ -31,6 +31,7 @@ from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.expr import Expr, Load, Op
 from tinyfuse.stage.index import Affine, Axis, affine
 
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Arranged:
     """Loops that stand right inside each other, and what is inside the innermost one.
@@ -251,4 +252,3 @@ def parted(loop: For) -> tuple[list[Statement], list[Statement]]:
 def size_of(declared: Sequence[Statement]) -> int:
     """Bytes of buffers."""
     return sum([each.buffer.nbytes for each in declared if isinstance(each, Alloc)])
-
