@@ -91,9 +91,7 @@ def _program(loops: Loops, text: str) -> CudaProgram:
     for buffer, offset in loops.scratch:
         buffers.append(CudaBuffer(buffer.name, buffer.dtype, buffer.size, "scratch", offset))
     known = (*loops.inputs, *loops.outputs, *[buffer for buffer, _ in loops.scratch])
-    places: dict[Buffer, int] = {}
-    for place, buffer in enumerate(known):
-        places[buffer] = place
+    places = {buffer: place for place, buffer in enumerate(known)}
     steps = _launches(loops.steps or Steps(loops.kernels), places)
     return CudaProgram(loops.name, text, tuple(buffers), steps, loops.scratch_bytes)
 
@@ -294,10 +292,10 @@ class CudaExpressions(Expressions):
         text = super()._node(node, done, zeros)
         if isinstance(node, Index):
             return CText(f"(long){enclosed(text, Precedence.UNARY)}", Precedence.UNARY)
-        if isinstance(node, Op) and node.dtype.kind == "i" and node.name in _WRAPPING:
-            if node.dtype.itemsize >= 4:
-                return self._wrapping(node, [done[part] for part in node.operands])
-        return text
+        if not isinstance(node, Op) or node.dtype.kind != "i" or node.dtype.itemsize < 4:
+            return text
+        operands = [done[part] for part in node.parts]
+        return self._wrapping(node, operands) if node.name in _WRAPPING else text
 
     def _wrapping(self, node: Op, operands: Sequence[CText]) -> CText:
         signed, unsigned = (f"{sign}int{8 * node.dtype.itemsize}_t" for sign in ("", "u"))
