@@ -63,7 +63,7 @@ class _Barriers:
         self.around, self.threads = around, threads
         self.fixed = {axis.name for axis in around}
         written = {buffer for each in walk_statements(body) for buffer in written_by(each)}
-        private = (Scope.REGISTER, Scope.STACK)
+        private = (Scope.REGISTER, Scope.STACK, Scope.LOCAL)
         self.watched = {buffer for buffer in written if buffer.scope not in private}
         self.inner: list[Axis] = []  # of loops that all threads go through
 

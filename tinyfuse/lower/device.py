@@ -32,6 +32,7 @@ from tinyfuse.loops.rewrite import with_buffers, with_inside
 from tinyfuse.lower.barriers import WARP, with_barriers
 from tinyfuse.lower.device_blocks import BlockLowering
 from tinyfuse.lower.device_nests import Arranged, arranged, nested, simplified, with_places
+from tinyfuse.lower.device_tiles import SIDE, Tile, TileLowering, tile_of
 from tinyfuse.lower.scratch import aligned
 from tinyfuse.machine import Device
 from tinyfuse.records import replace
@@ -94,7 +95,8 @@ class _Mapping:
     def called_again(
         self, function: Kernel, given: Mapping[Buffer, Buffer], kernel: Kernel
     ) -> Kernel:
-        written = frozenset([given.get(each, each) for each in function.written])
+        own = [each for each in function.parameters if each in function.written]
+        written = frozenset([given.get(each, each) for each in own])
         return replace(
             function,
             name=unused(kernel.name, self.taken),
@@ -144,6 +146,9 @@ class _Mapping:
         if isinstance(last, For) and all(isinstance(each, Let) for each in named):
             nest = arranged(last, ())
             if nest.steps > 1:
+                tile = None if named else tile_of(nest)
+                if tile:
+                    return self.by_tiles(tile)
                 found = self.by_steps(named, nest)
                 if found:
                     return found
@@ -167,6 +172,13 @@ class _Mapping:
         threads = min(self.device.threads, _warps(nest.steps))
         blocks = min(self.device.blocks, -(-nest.steps // threads))
         return blocks, threads, (*named, nested(nest.shared, LoopKind.GRID, inner))
+
+    def by_tiles(self, tile: Tile) -> tuple[int, int, tuple[Statement, ...]]:
+        lowering = TileLowering(tile)
+        around = [loop.variable for loop in lowering.outer]
+        body = with_barriers(lowering.statements(), around, SIDE * SIDE)
+        blocks = prod([axis.extent for axis in around])
+        return blocks, SIDE * SIDE, (nested(lowering.outer, LoopKind.BLOCKS, body),)
 
     def by_blocks(
         self, named: Sequence[Statement], nest: Arranged
