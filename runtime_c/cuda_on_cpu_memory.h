@@ -174,6 +174,17 @@ static inline element_t<T> *raw(view<T[N]> from, int bytes, int kind, int line) 
   return raw(pointer<element_t<T>>(from), bytes, kind, line);
 }
 
+// The plain address of an array of which nothing is checked from now on.
+template <class T>
+static inline T *released(pointer<T> array) {
+  tf_gpu->release(array.array);
+  return array.at;
+}
+template <class T, size_t N>
+static inline element_t<T> *released(view<T[N]> array) {
+  return released(pointer<element_t<T>>(array));
+}
+
 template <class T, class Change>
 static inline T atomic(pointer<T> to, Change change, int line) {
   tf_gpu->access(to.array, to.at, sizeof(T), TF_ATOMIC, line);

@@ -237,3 +237,26 @@ def test_inputs_stay_as_they_are():
     launch = votes()
     emulate(source("votes"), "votes", 1, 64, flags, *launch.arguments[1:])
     assert (flags == 1).all()
+
+
+RAW = """
+static __device__ inline void twice(float *row, const float *from, int n) {
+  for (int i = 0; i < n; i++) row[i] = 2.0f * from[i];
+}
+extern "C" __global__ void rows(TF_IN(float) x, TF_OUT(float) y, TF_OUT(float) z) {
+  TF_SHARED(float, row, [8]);
+  if (threadIdx.x == 0) twice(TF_RAW(row), TF_RAW(x), 8);
+  __syncthreads();
+  if (threadIdx.x == 1) twice(TF_RAW(y), TF_RAW(row), 8);
+  __syncthreads();
+  z[threadIdx.x] = y[threadIdx.x] + row[threadIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize("check", [True, False], ids=["checked", "plain"])
+def test_what_plain_pointers_write_has_a_value(check: bool):
+    x = normal(8)
+    result = emulate(RAW, "rows", 1, 8, x, fresh(8), fresh(8), check=check)
+    assert result.error is None
+    np.testing.assert_array_equal(result.arrays[2], 6 * x)

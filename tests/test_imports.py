@@ -13,7 +13,7 @@ import tinyfuse
 ROOT = Path(tinyfuse.__file__).parent
 LEVELS = (
     *("config", "errors", "records", "dispatch", "dtypes", "memory", "tree", "cache_directory"),
-    *("fixed", "constants", "machine", "source"),
+    *("fixed", "constants", "machine", "occupancy", "source"),
     *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime", "calibration"),
     *("naming", "control_flow", "parameters", "signature", "effects", "finite_check", "executable"),
     *("direct", "python_call", "direct_call"),

@@ -423,6 +423,15 @@ class CompilerNotFoundError(TinyfuseError):
     """
 
 
+class CudaCompilerNotFoundError(CompilerNotFoundError):
+    """There is no nvcc, or the environment variable NVCC names none.
+
+    tinyfuse looks for what NVCC says (a program and perhaps arguments, quoted as for a shell), then
+    for nvcc on PATH, in CUDA_HOME and in /usr/local/cuda. It comes with NVIDIA's CUDA toolkit.
+    Without one, `target="cuda-emulated"` runs the same kernels on the CPU.
+    """
+
+
 class CompilationError(TinyfuseError):
     """The C compiler failed on the C of a function, or what it made cannot be loaded.
 

@@ -108,20 +108,22 @@ def _compile_in(where: Path, head: str, text: str, name: str, command: list[str]
     with cache.building(where) as folder:
         source, library = folder / "kernel.c", folder / "kernel.so"
         source.write_text(f'{head}#line 1 "kernel.c"\n{text}' if head else text)
-        status, complaint = _run(command, folder, environment(where))
+        status, complaint = run_compiler(command, folder, environment(where))
         if status and CRASH in complaint:
             log.warning(
                 "%s crashed on the C of %s: it is compiled without vectors", command[0], name
             )
-            status, complaint = _run([*command, *WITHOUT_VECTORS], folder, environment(where))
+            status, complaint = run_compiler(
+                [*command, *WITHOUT_VECTORS], folder, environment(where)
+            )
         if status or not library.exists():
             cache.require_space(where, complaint)
-            kept = _keep(where, source, name, key)
+            kept = keep_refused(where, source, name, key)
             raise CompilationError(refusal(name, text, command, status, complaint, kept))
         return cache.store(where, key, source, library)
 
 
-def _run(command: list[str], folder: Path, settings: dict[str, str]) -> tuple[int, str]:
+def run_compiler(command: list[str], folder: Path, settings: dict[str, str]) -> tuple[int, str]:
     """Runs in the folder, so that no path gets into the library; the exit status and the words.
 
     A group of its own, which no Ctrl-C reaches, is ended as a whole when something comes up.
@@ -147,7 +149,7 @@ def _run(command: list[str], folder: Path, settings: dict[str, str]) -> tuple[in
     return process.returncode, words.decode(errors="replace")
 
 
-def _keep(where: Path, source: Path, name: str, key: str) -> Path:
+def keep_refused(where: Path, source: Path, name: str, key: str) -> Path:
     """Put C that was refused where one can look at it."""
     readable = re.sub(r"[^A-Za-z0-9_]", "_", name)[:80]
     place = where / "failed" / f"{readable}-{key[:12]}.c"
