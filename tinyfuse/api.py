@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, overload
 
 from tinyfuse.bound import BoundFunction
 from tinyfuse.dispatch import paused
@@ -34,6 +34,8 @@ __all__ = [
     "make_graph",
 ]
 
+Target = Literal["c", "cuda-emulated"]
+TARGETS = get_args(Target)
 MAX_SIZE = 256  # programs in memory of one function
 
 
@@ -57,6 +59,7 @@ def jit(
     schedule: Callable[[Stages], Schedule] | None = None,
     check: Literal["nan"] | None = None,
     rewrites: Sequence[str] | None = None,
+    target: Target = "c",
     maxsize: int = MAX_SIZE,
 ) -> JittedFunction: ...
 
@@ -70,6 +73,7 @@ def jit(
     schedule: Callable[[Stages], Schedule] | None = None,
     check: Literal["nan"] | None = None,
     rewrites: Sequence[str] | None = None,
+    target: Target = "c",
     maxsize: int = MAX_SIZE,
 ) -> Callable[[Callable[..., Any]], JittedFunction]: ...
 
@@ -84,6 +88,7 @@ def jit(
     schedule: Callable[[Stages], Schedule] | None = None,
     check: Literal["nan"] | None = None,
     rewrites: Sequence[str] | None = None,
+    target: Target = "c",
     maxsize: int = MAX_SIZE,
 ) -> Any:
     """Compile a numpy function for the arguments that it is called with; also as a decorator.
@@ -105,12 +110,14 @@ def jit(
         rewrites: names of those to apply, each of which changes bits; None: "online_softmax", by
             which attention needs no array of all weights (`tinyfuse.graph.online_softmax`).
             "fold_batch_norm" moves the scales of channels into the weights of products.
+        target: "c", or "cuda-emulated": as CUDA, of which an emulator runs every thread on the CPU
+            and checks what it does, with the same bits as C.
         maxsize: how many programs are kept in memory; the one used longest ago goes first.
 
     Raises:
         TypeError: function or schedule cannot be called.
         ValueError: static_argnames names no parameter, maxsize is not positive, check is no
-            check, or there is no such rewrite.
+            check, or there is no such rewrite or target.
         ThreadCountError: threads is not a positive whole number.
     """
     if function is None:
@@ -122,6 +129,7 @@ def jit(
             schedule=schedule,
             check=check,
             rewrites=rewrites,
+            target=target,
             maxsize=maxsize,
         )
     if not callable(function):
@@ -134,6 +142,7 @@ def jit(
         schedule,
         check,
         _checked_rewrites(rewrites),
+        _checked_target(target),
     )
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     return JittedFunction(function, static, options, maxsize)
@@ -160,6 +169,12 @@ def _checked_rewrites(names: Sequence[str] | None) -> tuple[str, ...]:
         known = ", ".join(REWRITES)
         raise ValueError(f"rewrites: there is no {unknown[0]!r}, only: {known}")
     return tuple([name for name in REWRITES if name in wanted])
+
+
+def _checked_target(target: str) -> str:
+    if target not in TARGETS:
+        raise ValueError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
+    return target
 
 
 def _checked_threads(threads: int | None) -> int | None:

@@ -13,6 +13,8 @@ from tinyfuse import config
 from tinyfuse.config import compile_log as log
 from tinyfuse.dtypes import FLOAT64
 from tinyfuse.emit.c import CModule, emit_c_many
+from tinyfuse.emit.cuda import emit_cuda_many
+from tinyfuse.emit.launch import CudaProgram
 from tinyfuse.errors import ScheduleError, SignatureMismatchError
 from tinyfuse.executable import Executable, Plan, Program, Site, plan_outputs
 from tinyfuse.graph.ir import Atom, Graph
@@ -22,8 +24,9 @@ from tinyfuse.kept import Kept
 from tinyfuse.loops.ir import Cost, Kernel, Loops
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
+from tinyfuse.lower.device import on_device
 from tinyfuse.lower.once import parted
-from tinyfuse.machine import Machine, host
+from tinyfuse.machine import SM_90, Machine, host
 from tinyfuse.parameters import Function, Options
 from tinyfuse.runtime.library import Entry, loaded
 from tinyfuse.schedule.cost import predicted_seconds
@@ -54,6 +57,7 @@ from tinyfuse.trace import ArgumentSpec, Trace, trace
 if TYPE_CHECKING:
     from tinyfuse.finite_check import FiniteCheck
     from tinyfuse.inspect import Profile
+    from tinyfuse.runtime.emulated_entry import EmulatedEntry
 
 
 class Traced:
@@ -121,16 +125,20 @@ class Lowered:
         self.plan: Plan = known.plan if known else plan_outputs(traced.trace, options.rewrites)
         self.graph = self.plan.computed
         self.program: StagedProgram = known.program if known else build_program(self.graph)
-        self.machine = machine or host()
+        self.machine = machine or (host() if options.target == "c" else SM_90)
         self._scheduled, loops = scheduled(self.program, options, self.machine)
         parts = parted(loops)
         self.loops, self.once = parts.each, parts.once
+        if self.machine.device:
+            self.loops = on_device(self.loops, self.machine.device)
+            self.once = self.once and on_device(self.once, self.machine.device)
         self.seconds = time.perf_counter() - start
         if config.verify:
             verify_graph(self.graph)
             for schedule in self.schedules:
                 verify_stages(schedule.stages)
-            verify_loops(loops)
+            for each in (loops, *self.both_loops):
+                verify_loops(each)
 
     @cached_property
     def stages(self) -> Stages:
@@ -214,13 +222,28 @@ class Lowered:
         """The C, a whole translation unit."""
         return emit_c_many(self.both_loops)
 
+    @cached_property
+    def cuda(self) -> tuple[CudaProgram, ...]:
+        """The CUDA of each of `both_loops`, in one text."""
+        return emit_cuda_many(self.both_loops)
+
+    def on(self, target: str) -> Lowered:
+        """The same function for another target: with the same result, bit for bit.
+
+        target: as of `jit`, or "cuda" for what can be read, but not run here.
+        """
+        if (target == "c") == (self.machine.device is None):
+            return self
+        options = self.options._replace(target=target, schedule=None)
+        return Lowered(self.traced, options, None, self)
+
     @property
     def both_loops(self) -> tuple[Loops, ...]:
         """The loop nests of a call, then those that run once."""
         return (self.loops, self.once) if self.once else (self.loops,)
 
     def as_text(self, level: str = "c") -> str:
-        """The program as text at one level: graph, stages, schedule, loops or c.
+        """The program as text at one level: graph, stages, schedule, loops, c or cuda.
 
         Raises ValueError for another level.
         """
@@ -271,7 +294,8 @@ LEVELS: dict[str, Callable[[Lowered], str]] = {
     "stages": lambda lowered: program_text(lowered.program),
     "schedule": lambda lowered: "\n".join(map(schedule_text, lowered.schedules)),
     "loops": lambda lowered: "\n".join(map(loops_text, lowered.both_loops)),
-    "c": lambda lowered: lowered.module.text,
+    "c": lambda lowered: lowered.on("c").module.text,
+    "cuda": lambda lowered: lowered.on("cuda").cuda[0].text,
 }
 
 
@@ -388,7 +412,7 @@ class Compiled:
             sum([_bytes(var) for var in graph.inputs if not var.constant]),
             sum(map(_bytes, graph.outputs)),
             self.scratch_bytes,
-            0 if self._entry is None else self._entry.path.stat().st_size,
+            0 if self._entry is None else self._entry.nbytes,
             sum([_bytes(var) for var in graph.inputs if var.constant]) + self.lowered.kept_bytes,
         )
 
@@ -429,11 +453,15 @@ def _check(lowered: Lowered) -> FiniteCheck | None:
     return FiniteCheck(lowered.graph)
 
 
-def _built(lowered: Lowered, number: int) -> Entry | None:
+def _built(lowered: Lowered, number: int) -> Entry | EmulatedEntry | None:
     """A function of the program's, of those of `both_loops`; none where there is nothing to
     compute."""
     if not lowered.graph.outputs:
         return None
+    if lowered.machine.device:
+        from tinyfuse.runtime.emulated_entry import EmulatedEntry  # only who asks for it
+
+        return EmulatedEntry(lowered.cuda[number])
     module = lowered.module
     return loaded(module.text, lowered.traced.name, module.entries[number])
 
@@ -442,12 +470,13 @@ def log_compilation(compiled: Compiled) -> None:
     lowered = compiled.lowered
     traced, count = lowered.traced, len(lowered.kernels)
     log.info(
-        "compile %s%s: trace %.1f ms, lower %.1f ms, C %d lines, build %.1f ms, %s",
+        "compile %s%s: trace %.1f ms, lower %.1f ms, %s %d lines, build %.1f ms, %s",
         traced.name,
         traced.signature,
         traced.seconds * 1e3,
         lowered.seconds * 1e3,
-        lowered.module.text.count("\n"),
+        "CUDA" if lowered.machine.device else "C",
+        lowered.as_text("cuda" if lowered.machine.device else "c").count("\n"),
         compiled.seconds * 1e3,
         "1 kernel" if count == 1 else f"{count} kernels",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyfuse.runtime.library import Entry, aligned
+from tinyfuse.runtime.library import aligned
 
 if TYPE_CHECKING:
     from tinyfuse.compilation import Lowered
@@ -19,7 +19,7 @@ Named = tuple[tuple[str, np.ndarray], ...]
 class Kept:
     """Arrays that are computed when any thread asks for them first. entry: builds what does so."""
 
-    def __init__(self, lowered: Lowered, entry: Callable[[], Entry | None]) -> None:
+    def __init__(self, lowered: Lowered, entry: Callable[[], Callable[..., int] | None]) -> None:
         self._lowered = lowered
         self._entry = entry
         self._lock = threading.Lock()

@@ -20,6 +20,7 @@ from tinyfuse.loops.ir import (
     Block,
     Buffer,
     For,
+    HalveRow,
     If,
     Kernel,
     Let,
@@ -303,6 +304,7 @@ class KernelText:
         if isinstance(node, Prefetch):
             size = str(node.extent * node.row.buffer.dtype.itemsize)
             return [f"{indent}{self.prelude_call('tf_prefetch', self.row(node.row), size)};"]
+        assert isinstance(node, HalveRow), "others are a device's"
         function = f"tf_halve_{node.extent}_{SUFFIXES[node.row.buffer.dtype]}"
         return [f"{indent}{self.prelude_call(function, self.row(node.row))};"]
 

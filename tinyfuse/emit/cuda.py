@@ -41,11 +41,12 @@ from tinyfuse.loops.ir import (
     Statement,
     Steps,
     Sync,
+    walk_statements,
 )
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import indices_of
 from tinyfuse.stage.expr import Expr, Index, Op
-from tinyfuse.stage.index import Affine, Axis, index_text
+from tinyfuse.stage.index import Affine, Axis, affine, index_text
 
 WARP = 32
 MOST_INT = 2**31 - 1
@@ -91,9 +92,7 @@ def _program(loops: Loops, text: str) -> CudaProgram:
     for buffer, offset in loops.scratch:
         buffers.append(CudaBuffer(buffer.name, buffer.dtype, buffer.size, "scratch", offset))
     known = (*loops.inputs, *loops.outputs, *[buffer for buffer, _ in loops.scratch])
-    places: dict[Buffer, int] = {}
-    for place, buffer in enumerate(known):
-        places[buffer] = place
+    places = {buffer: place for place, buffer in enumerate(known)}
     steps = _launches(loops.steps or Steps(loops.kernels), places)
     return CudaProgram(loops.name, text, tuple(buffers), steps, loops.scratch_bytes)
 
@@ -130,9 +129,15 @@ class CudaKernelText(KernelText):
 
     def __init__(self, kernel: Kernel, used: dict[str, None], fused: bool) -> None:
         super().__init__(kernel, used, fused, several=False)
-        self.expressions = CudaExpressions(self.locals, used, fused, True)
+        expressions = CudaExpressions(self.locals, used, fused, True)
+        self.expressions = expressions
         self.index = "int" if _fits_int(kernel) else "long"
         self.partial: dict[str, None] = {}
+        expressions.threads = {
+            each.variable: affine(0)
+            for each in walk_statements(kernel.body)
+            if isinstance(each, For) and each.kind is LoopKind.THREADS
+        }
 
     def function(self, others: Sequence[Kernel]) -> str:
         """Its text; others: kernels that are it with other arrays."""
@@ -152,6 +157,9 @@ class CudaKernelText(KernelText):
         if buffer.scope is Scope.SHARED:
             dtype = type_text(buffer.dtype, self.used)
             return f"TF_SHARED({dtype}, {buffer.name}, [{buffer.size}])"
+        if buffer.scope is Scope.LOCAL:
+            dtype = type_text(buffer.dtype, self.used)
+            return f"{dtype} {buffer.name}[{buffer.size // self.kernel.threads}]"
         return super().declaration(buffer)
 
     def row(self, row: Row | Rows) -> str:
@@ -177,7 +185,8 @@ class CudaKernelText(KernelText):
     def steps(self, node: For, first: str, last: str) -> list[str]:
         name = node.variable.name
         head = f"for ({self.index} {name} = {first}; {name} < {last}; {name}++)"
-        return _braced(head, self.inside(node.body))
+        unrolled = ["#pragma unroll"] if node.kind is LoopKind.UNROLL else []
+        return [*unrolled, *_braced(head, self.inside(node.body))]
 
     def inside(self, body: Sequence[Statement]) -> list[str]:
         return self.block(body, "  ")
@@ -290,14 +299,22 @@ class CudaExpressions(Expressions):
     """Expressions of a kernel: sums and products of signed integers wrap around, which nvcc has no
     flag for; indices as values have 64 bits."""
 
+    threads: Mapping[Axis, Affine] = {}  # the variables of loops that the threads of a block share
+
+    def element(self, buffer: Buffer, position: Affine, offset: str = "") -> str:
+        """Of what each thread has, its own part: its number is no part of the place."""
+        if buffer.scope is Scope.LOCAL:
+            position = position.substitute(self.threads)
+        return super().element(buffer, position, offset)
+
     def _node(self, node: Expr, done: Mapping[Expr, CText], zeros: Zeros) -> CText:
         text = super()._node(node, done, zeros)
         if isinstance(node, Index):
             return CText(f"(long){enclosed(text, Precedence.UNARY)}", Precedence.UNARY)
-        if isinstance(node, Op) and node.dtype.kind == "i" and node.name in _WRAPPING:
-            if node.dtype.itemsize >= 4:
-                return self._wrapping(node, [done[part] for part in node.operands])
-        return text
+        if not isinstance(node, Op) or node.dtype.kind != "i" or node.dtype.itemsize < 4:
+            return text
+        operands = [done[part] for part in node.parts]
+        return self._wrapping(node, operands) if node.name in _WRAPPING else text
 
     def _wrapping(self, node: Op, operands: Sequence[CText]) -> CText:
         signed, unsigned = (f"{sign}int{8 * node.dtype.itemsize}_t" for sign in ("", "u"))

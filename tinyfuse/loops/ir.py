@@ -26,6 +26,7 @@ class Scope(Enum):
     REGISTER = "register"  # one element
     VECTORS = "vectors"  # in vector registers
     SHARED = "shared"  # by the threads of a block, on a device
+    LOCAL = "local"  # so many elements for each thread of a block, one thread's after another's
 
 
 class LoopKind(Enum):

@@ -42,6 +42,7 @@ _PLACES = {
     Scope.VECTORS: "in vector registers",
     Scope.STACK: "on the stack",
     Scope.SHARED: "in shared memory",
+    Scope.LOCAL: "in registers of all threads",
 }
 
 

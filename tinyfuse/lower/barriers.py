@@ -63,7 +63,7 @@ class _Barriers:
         self.around, self.threads = around, threads
         self.fixed = {axis.name for axis in around}
         written = {buffer for each in walk_statements(body) for buffer in written_by(each)}
-        private = (Scope.REGISTER, Scope.STACK)
+        private = (Scope.REGISTER, Scope.STACK, Scope.LOCAL)
         self.watched = {buffer for buffer in written if buffer.scope not in private}
         self.inner: list[Axis] = []  # of loops that all threads go through
 
@@ -149,6 +149,7 @@ class _Barriers:
             (stored, read), (stores, reads) = first.accesses[buffer], second.accesses[buffer]
             pairs = [(a, b) for a in stored for b in (*stores, *reads)]
             pairs += [(a, b) for a in read for b in stores]
+            pairs = [pair for pair in pairs if _may_meet(*pair, self.fixed)]
             if pairs and not self.same_threads(first, second, buffer):
                 return True
         return False
@@ -176,10 +177,12 @@ class _Barriers:
         return True
 
 
-def _may_meet(one: Access, other: Access, fixed: set[str], moved: str) -> bool:
+def _may_meet(one: Access, other: Access, fixed: set[str], moved: str | None = None) -> bool:
+    """Whether two accesses may be to one element. moved: a variable that differs between them."""
     if one.place is None or other.place is None:
         return True
-    return any(meet(one, other, fixed, moved, sign) for sign in (1, -1))
+    signs = (1, -1) if moved else (1,)
+    return any(meet(one, other, fixed, moved, sign) for sign in signs)
 
 
 def _has_threads(node: Statement) -> bool:

@@ -8,7 +8,7 @@ kernel, and what nobody can share is done by one thread, slowly but right.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
 from tinyfuse.loops.cost import count
@@ -28,11 +28,15 @@ from tinyfuse.loops.ir import (
     walk_statements,
 )
 from tinyfuse.loops.names import unused
+from tinyfuse.loops.rewrite import with_buffers, with_inside
 from tinyfuse.lower.barriers import WARP, with_barriers
 from tinyfuse.lower.device_blocks import BlockLowering
-from tinyfuse.lower.device_nests import Arranged, arranged, nested, simplified
+from tinyfuse.lower.device_nests import Arranged, arranged, nested, simplified, with_places
+from tinyfuse.lower.device_tiles import SIDE, Tile, TileLowering, tile_of
+from tinyfuse.lower.scratch import aligned
 from tinyfuse.machine import Device
 from tinyfuse.records import replace
+from tinyfuse.stage.index import Axis, flat_index
 
 # Steps of inner loops from which on the threads of a block share them, rather than each thread
 # going through all of them.
@@ -41,6 +45,8 @@ LEAST_INSIDE = 32
 OWN_BYTES = 4096
 # Elements that kernels visit from which on nests one after the other are kernels of their own.
 LEAST_APART = 1 << 14
+# Bytes of shared memory for what combines the values of all threads.
+KEPT = 512
 
 
 def on_device(loops: Loops, device: Device) -> Loops:
@@ -49,7 +55,11 @@ def on_device(loops: Loops, device: Device) -> Loops:
     kernels = {kernel: mapping.kernels(kernel) for kernel in loops.kernels}
     made = tuple([each for kernel in loops.kernels for each in kernels[kernel]])
     steps = loops.steps and _with_kernels(loops.steps, kernels)
-    return replace(loops, kernels=made, steps=steps)
+    scratch, size = list(loops.scratch), loops.scratch_bytes
+    for buffer in mapping.memory:
+        scratch.append((buffer, size))
+        size += aligned(buffer.nbytes)
+    return replace(loops, kernels=made, steps=steps, scratch=tuple(scratch), scratch_bytes=size)
 
 
 def _with_kernels(steps: Steps, kernels: Mapping[Kernel, Sequence[Kernel]]) -> Steps:
@@ -70,6 +80,9 @@ class _Mapping:
         self.device = device
         self.taken = {kernel.name for kernel in loops.kernels}
         self.made: dict[Kernel, list[Kernel]] = {}  # of each function
+        known = (*loops.inputs, *loops.outputs, *[buffer for buffer, _ in loops.scratch])
+        self.buffers = {buffer.name for buffer in known}
+        self.memory: list[Buffer] = []  # in place of shared memory
 
     def kernels(self, kernel: Kernel) -> list[Kernel]:
         """The kernels of the device that are one of the program's."""
@@ -82,11 +95,12 @@ class _Mapping:
     def called_again(
         self, function: Kernel, given: Mapping[Buffer, Buffer], kernel: Kernel
     ) -> Kernel:
-        written = frozenset([given[buffer] for buffer in function.written])
+        own = [each for each in function.parameters if each in function.written]
+        written = frozenset([given.get(each, each) for each in own])
         return replace(
             function,
             name=unused(kernel.name, self.taken),
-            parameters=tuple([given[buffer] for buffer in function.parameters]),
+            parameters=tuple([given.get(buffer, buffer) for buffer in function.parameters]),
             written=written,
             stages=kernel.stages,
             sources=kernel.sources,
@@ -112,14 +126,14 @@ class _Mapping:
 
     def made_of(self, kernel: Kernel, part: Sequence[Statement], name: str) -> Kernel:
         blocks, threads, body = self.mapped(part)
+        body = _with_names(body, self.buffers)
         counts = count(body)
-        parameters = tuple([each for each in kernel.parameters if _uses(counts, each)])
         return replace(
             kernel,
             name=name,
             body=body,
-            parameters=parameters,
-            written=frozenset(counts.written) & kernel.written,
+            parameters=counts.parameters(),
+            written=frozenset(counts.written),
             cost=counts.cost(),
             grain=1,
             blocks=blocks,
@@ -132,6 +146,9 @@ class _Mapping:
         if isinstance(last, For) and all(isinstance(each, Let) for each in named):
             nest = arranged(last, ())
             if nest.steps > 1:
+                tile = None if named else tile_of(nest)
+                if tile:
+                    return self.by_tiles(tile)
                 found = self.by_steps(named, nest)
                 if found:
                     return found
@@ -156,14 +173,19 @@ class _Mapping:
         blocks = min(self.device.blocks, -(-nest.steps // threads))
         return blocks, threads, (*named, nested(nest.shared, LoopKind.GRID, inner))
 
+    def by_tiles(self, tile: Tile) -> tuple[int, int, tuple[Statement, ...]]:
+        lowering = TileLowering(tile)
+        around = [loop.variable for loop in lowering.outer]
+        body = with_barriers(lowering.statements(), around, SIDE * SIDE)
+        blocks = prod([axis.extent for axis in around])
+        return blocks, SIDE * SIDE, (nested(lowering.outer, LoopKind.BLOCKS, body),)
+
     def by_blocks(
         self, named: Sequence[Statement], nest: Arranged
     ) -> tuple[int, int, tuple[Statement, ...]]:
         outer = nest.shared[: nest.before]
         rest = (*nest.shared[nest.before :], *nest.serial)
-        inner: Sequence[Statement] = nest.body
-        if rest:
-            inner = _inside(outer[-1])
+        inner = outer[-1].body if rest else nest.body
         return self.in_block(outer, named, inner)
 
     def in_block(
@@ -172,17 +194,44 @@ class _Mapping:
         around = [loop.variable for loop in outer]
         body = BlockLowering(self.device.shared_bytes).statements((*named, *inner), around)
         threads = min(self.device.threads, _warps(_most_shared(body)))
-        body = with_barriers(body, around, threads)
         blocks = prod([axis.extent for axis in around])
+        body = self.in_room(with_barriers(body, around, threads), around, blocks)
         return blocks, threads, (nested(outer, LoopKind.BLOCKS, body),) if outer else body
 
+    def in_room(
+        self, body: tuple[Statement, ...], around: Sequence[Axis], blocks: int
+    ) -> tuple[Statement, ...]:
+        """With what shared memory has no room for in the memory of the device, each block's apart,
+        the largest first."""
+        declared = [each.buffer for each in walk_statements(body) if isinstance(each, Alloc)]
+        shared = sorted([b for b in declared if b.scope is Scope.SHARED], key=lambda b: b.nbytes)
+        while sum([aligned(buffer.nbytes) for buffer in shared]) > self.device.shared_bytes - KEPT:
+            old = shared.pop()
+            taken = {*self.buffers, *[buffer.name for buffer in declared]}
+            name = unused(old.name, taken)
+            self.buffers.add(name)
+            new = Buffer(name, old.dtype, old.size * blocks, Scope.SCRATCH)
+            self.memory.append(new)
+            first = flat_index(around, [axis.extent for axis in around]) * old.size
+            body = _without(with_places(body, old, new, first.__add__), new)
+        return body
 
-def _inside(loop: For) -> tuple[Statement, ...]:
-    return loop.body
+
+def _with_names(body: tuple[Statement, ...], others: Collection[str]) -> tuple[Statement, ...]:
+    """With another name for each buffer of the kernel that is called as another one is."""
+    taken, new = set(others), dict[Buffer, Buffer]()
+    for each in walk_statements(body):
+        if isinstance(each, Alloc):
+            name = unused(each.buffer.name, taken)
+            if name != each.buffer.name:
+                new[each.buffer] = replace(each.buffer, name=name)
+    return with_buffers(body, new) if new else body
 
 
-def _uses(counts: object, buffer: Buffer) -> bool:
-    return buffer in counts.read or buffer in counts.written  # type: ignore[attr-defined]
+def _without(body: Sequence[Statement], buffer: Buffer) -> tuple[Statement, ...]:
+    """The statements without the one that makes a buffer."""
+    kept = [each for each in body if not (isinstance(each, Alloc) and each.buffer is buffer)]
+    return tuple([with_inside(each, lambda inner: _without(inner, buffer)) for each in kept])
 
 
 def _visits(body: Sequence[Statement]) -> int:

@@ -115,7 +115,9 @@ class BlockLowering:
         declared, loops = parted(node)
         if size_of(declared) * FOR_STEPS > self.room:
             return None
-        return [*declared, *self._block(joined(loops, around), around)]
+        fewer = joined(loops, around)
+        made = loops if len(fewer) == 1 else fewer  # which is the loop that there was
+        return [*declared, *self._block(made, around)]
 
     def _combined(self, nest: Arranged) -> list[Statement] | None:
         """A loop that combines values into registers in any order: each thread some, then all."""
