@@ -89,7 +89,7 @@ class Device:
         self._handle = driver.made(
             "int", f"opening GPU {number}", lambda place: functions.cuDeviceGet(place, number)
         )
-        self._context = driver.made(
+        self.context = driver.made(
             "void *",
             f"opening GPU {number}",
             lambda place: functions.cuDevicePrimaryCtxRetain(place, self._handle),
@@ -98,7 +98,7 @@ class Device:
 
     def use(self) -> None:
         """Make it the one that the calling thread's calls are about."""
-        code = self.driver.functions.cuCtxSetCurrent(self._context)
+        code = self.driver.functions.cuCtxSetCurrent(self.context)
         self.driver.check(code, f"using GPU {self.number}")
 
     @cached_property
@@ -242,8 +242,9 @@ class Memory:
 
 
 def _free(stream: Stream, place: int) -> None:
-    stream.device.use()  # it may be any thread that lets go of it
-    stream.device.driver.functions.cuMemFreeAsync(place, stream.handle)
+    functions = stream.device.driver.functions
+    functions.cuCtxSetCurrent(stream.device.context)  # any thread may be the one that lets go
+    functions.cuMemFreeAsync(place, stream.handle)
 
 
 def copy_to_device(place: int, array: np.ndarray, stream: Stream) -> None:

@@ -1,18 +1,20 @@
 """What Python calls of `runtime_c/cuda_machine.c`, declared to cffi as in `declarations`.
 
-typedef struct { unsigned x, y, z; } tf_index;
-typedef struct { char *data; size_t bytes; size_t granule; void *shadows; unsigned char *written; int read_only; int shared; } tf_memory;
-typedef struct { const char *name; size_t element; int constant; size_t bytes; } tf_parameter;
-typedef struct { const char *name; void *run; int most_threads; int parameters; const tf_parameter *parameter; } tf_kernel;
-typedef struct { const tf_kernel *kernels; int count; } tf_library;
-typedef struct { const tf_kernel *kernel; tf_index blocks; tf_index threads; size_t shared; void *const *arguments; tf_memory *memories; int memory_count; int order; int checking; int counting; unsigned long seed; } tf_launch;
-typedef struct { const char *array; int line; int kind; int shared; int bytes; unsigned long requests; unsigned long accesses; unsigned long transfers; unsigned long fewest; int worst; } tf_site;
-typedef struct { unsigned long barriers; unsigned long warp_steps; unsigned long switches; unsigned long shared; int sites; const tf_site *site; } tf_report;
-typedef void *tf_cuda_machine(void);
-typedef const tf_library *tf_open(void *machine);
-typedef const char *tf_cuda_launch(const tf_launch *launch);
-typedef void tf_cuda_report(tf_report *report);
-typedef void tf_cuda_reset(void);
+A test generates it anew.
+
+    typedef struct { unsigned x, y, z; } tf_index;
+    typedef struct { char *data; size_t bytes; size_t granule; void *shadows; unsigned char *written; int read_only; int shared; } tf_memory;
+    typedef struct { const char *name; size_t element; int constant; size_t bytes; } tf_parameter;
+    typedef struct { const char *name; void *run; int most_threads; int parameters; const tf_parameter *parameter; } tf_kernel;
+    typedef struct { const tf_kernel *kernels; int count; } tf_library;
+    typedef struct { const tf_kernel *kernel; tf_index blocks; tf_index threads; size_t shared; void *const *arguments; tf_memory *memories; int memory_count; int order; int checking; int counting; unsigned long seed; } tf_launch;
+    typedef struct { const char *array; int line; int kind; int shared; int bytes; unsigned long requests; unsigned long accesses; unsigned long transfers; unsigned long fewest; int worst; } tf_site;
+    typedef struct { unsigned long barriers; unsigned long warp_steps; unsigned long switches; unsigned long shared; int sites; const tf_site *site; } tf_report;
+    typedef void *tf_cuda_machine(void);
+    typedef const tf_library *tf_open(void *machine);
+    typedef const char *tf_cuda_launch(const tf_launch *launch);
+    typedef void tf_cuda_report(tf_report *report);
+    typedef void tf_cuda_reset(void);
 """
 
 from __future__ import annotations

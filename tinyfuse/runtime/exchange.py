@@ -127,7 +127,7 @@ def imported(capsule: Any) -> Imported:
     """
     if not _is_valid(capsule, _NAME):
         raise DeviceArrayError(
-            f"{capsule!r} holds no array of DLPack, or one that is taken already"
+            f"{capsule!r} holds no array of DLPack, or one that was taken before"
         )
     managed = ctypes.cast(_pointer(capsule, _NAME), ctypes.POINTER(_ManagedTensor))
     found = Imported(managed)

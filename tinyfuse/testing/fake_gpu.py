@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 
 from tinyfuse.emit.launch import CudaProgram
@@ -35,6 +36,7 @@ class FakeDriver(Driver):
 
     def __init__(self, devices: int = 1, nbytes: int = GIB) -> None:
         self._library = ffi.dlopen(str(machine_library()))
+        gc.collect()  # what was left of another one is given back to that
         self._library.tf_fake_reset(devices, nbytes)
         self._loaded: list[EmulatedKernels] = []
         super().__init__(str(machine_library()))
