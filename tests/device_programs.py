@@ -85,3 +85,35 @@ def sorted_rows(x):
 
 def fields(x, k):
     return np.convolve(x, k, "valid")
+
+
+_X = array(6, 300)
+_IDS = np.arange(200) ** 2 % 16
+
+PROGRAMS: dict[str, DeviceProgram] = {
+    "elementwise": DeviceProgram(elementwise, (_X, _X[::-1]), ((8, 256, 0),)),
+    "softmax": DeviceProgram(softmax, (_X,), ((6, 256, 8),)),
+    "softmax of few long rows": DeviceProgram(
+        softmax, (array(5, 3000),), ((1, 32, 0), (5, 256, 9))
+    ),
+    "softmax of short rows": DeviceProgram(softmax, (array(700, 12),), ((11, 256, 6),)),
+    "layernorm": DeviceProgram(layernorm, (_X, _X[0], _X[1]), ((6, 256, 14),)),
+    "tiles": DeviceProgram(
+        bias_relu, (array(150, 41), array(41, 140, seed=1), array(140)), ((4, 256, 4),)
+    ),
+    "small tiles": DeviceProgram(
+        bias_relu, (array(40, 70), array(70, 33, seed=1), array(33)), ((1, 256, 4),)
+    ),
+    "batched tiles": DeviceProgram(
+        batched, (array(2, 33, 20), array(2, 20, 40, seed=1)), ((2, 256, 3),)
+    ),
+    "total": DeviceProgram(total, (_X,), ((1, 64, 7),)),
+    "columns": DeviceProgram(columns, (array(300, 50),), ((3, 64, 0), (1, 64, 0))),
+    "transposed": DeviceProgram(transposed, (array(70, 90),), ((25, 256, 0),)),
+    "ends": DeviceProgram(ends, (_X,), ((1, 32, 0),)),
+    "counts": DeviceProgram(counts, (_IDS,), ((1, 224, 1), (1, 32, 1))),
+    "smoothed": DeviceProgram(smoothed, (array(100),), ((1, 128, 23), (1, 128, 15))),
+    "halved": DeviceProgram(halved, (_X,), ((1, 256, 2), (1, 256, 4), (1, 256, 0))),
+    "sorted rows": DeviceProgram(sorted_rows, (array(5, 50),), ((1, 32, 0),)),
+    "fields": DeviceProgram(fields, (array(200), array(7, seed=1)), ((1, 224, 0),)),
+}

@@ -24,10 +24,11 @@ from tinyfuse.kept import Kept
 from tinyfuse.loops.ir import Cost, Kernel, Loops
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
-from tinyfuse.lower.device import on_device
+from tinyfuse.lower.device import on_device, runs_alone
 from tinyfuse.lower.once import parted
 from tinyfuse.machine import SM_90, Machine, host
 from tinyfuse.parameters import Function, Options
+from tinyfuse.records import replace
 from tinyfuse.runtime.library import Entry, loaded
 from tinyfuse.schedule.cost import predicted_seconds
 from tinyfuse.schedule.decisions import Decision
@@ -178,14 +179,14 @@ class Lowered:
     def decisions(self) -> tuple[Decision, ...]:
         """For each stage what the planner did with it, why, and what that is worth; none for a
         user's schedule."""
-        return tuple(
-            [
-                decision
-                for schedule, decisions in self._scheduled
-                if decisions
-                for decision in weighed(schedule, decisions, self.all_kernels, self.machine)
-            ]
-        )
+        found = [
+            decision
+            for schedule, decisions in self._scheduled
+            if decisions
+            for decision in weighed(schedule, decisions, self.all_kernels, self.machine)
+        ]
+        alone = {s for each in self.all_kernels if runs_alone(each) for s in each.stages}
+        return tuple([_by_one_thread(each) if each.producer in alone else each for each in found])
 
     @property
     def packs(self) -> tuple[Kernel, ...]:
@@ -424,7 +425,7 @@ class Compiled:
 
         Raises:
             SignatureMismatchError: the arguments are of other types.
-            ValueError: repeat is not positive.
+            ValueError: repeat is not positive, or the target is emulated.
             What a call raises, and what building C raises.
         """
         # By name: what looks at programs from outside stands after them.
@@ -435,6 +436,14 @@ class Compiled:
     def __repr__(self) -> str:
         traced = self.lowered.traced
         return f"<compiled {traced.name}{traced.signature}, {len(self.kernels)} kernels>"
+
+
+def _by_one_thread(decision: Decision) -> Decision:
+    """What is stored by a kernel of which one thread of a device does a part."""
+    if decision.action != "store":
+        return decision
+    note = "one thread of its kernel goes through what no others can share"
+    return replace(decision, reason=f"{decision.reason}; {note}")
 
 
 def _bytes(atom: Atom) -> int:

@@ -45,6 +45,7 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import indices_of
+from tinyfuse.lower.device import runs_alone
 from tinyfuse.stage.expr import Expr, Index, Op
 from tinyfuse.stage.index import Affine, Axis, affine, index_text
 
@@ -69,6 +70,12 @@ def emit_cuda_many(programs: Sequence[Loops]) -> tuple[CudaProgram, ...]:
     parts = (shipped("cuda_prelude.h"), prelude, *functions)
     text = "\n\n".join(part for part in parts if part) + "\n"
     return tuple([_program(loops, text) for loops in programs])
+
+
+def cuda_kernel_texts(loops: Loops) -> tuple[str, ...]:
+    """The function of each kernel, as in the text of the whole program."""
+    texts = _kernels(loops, {})
+    return tuple([texts[kernel.function] for kernel in loops.kernels])
 
 
 def _kernels(loops: Loops, used: dict[str, None]) -> dict[Kernel, str]:
@@ -147,7 +154,8 @@ class CudaKernelText(KernelText):
         head = f'extern "C" __global__ void {bounds} {kernel.name}({names}) {{'
         body = self.block(kernel.body, "  ")
         shared = [f"  {line}" for line in self.partial]
-        return "\n".join([*kernel_comment(kernel, others), head, *shared, *body, "}"])
+        comment = [*kernel_comment(kernel, others), f"// {launch_text(kernel)}"]
+        return "\n".join([*comment, head, *shared, *body, "}"])
 
     def parameter(self, buffer: Buffer) -> str:
         macro = "TF_OUT" if buffer in self.kernel.written else "TF_IN"
@@ -266,6 +274,13 @@ class CudaKernelText(KernelText):
         dtype = node.buffer.dtype
         operands = [CText(first), CText(second, Precedence.UNARY)]
         return op_text(node.name, operands, [dtype, dtype], dtype, self.used).text
+
+
+def launch_text(kernel: Kernel) -> str:
+    """How a kernel is launched, and what of it no two threads share."""
+    blocks = "1 block" if kernel.blocks == 1 else f"{kernel.blocks} blocks"
+    alone = "; one thread goes through what cannot be shared" if runs_alone(kernel) else ""
+    return f"{blocks} of {kernel.threads} threads{alone}"
 
 
 def _braced(head: str, inside: Sequence[str]) -> list[str]:

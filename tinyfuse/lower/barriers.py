@@ -84,8 +84,9 @@ class _Barriers:
     def loop(self, node: For, pending: Pending) -> tuple[Statement, Pending]:
         """The second turn, and all later ones, come after the first."""
         self.inner.append(node.variable)
-        _, end = self.block(node.body, pending)
-        made, end = self.block(node.body, _joined(pending, end))
+        made, end = self.block(node.body, pending)
+        if node.variable.extent > 1:
+            made, end = self.block(node.body, _joined(pending, end))
         self.inner.pop()
         return For(node.variable, node.kind, tuple(made)), end
 

@@ -22,9 +22,11 @@ from tinyfuse.loops.ir import (
     Loops,
     Repeat,
     Scope,
+    SortRow,
     Statement,
     Step,
     Steps,
+    While,
     walk_statements,
 )
 from tinyfuse.loops.names import unused
@@ -60,6 +62,17 @@ def on_device(loops: Loops, device: Device) -> Loops:
         scratch.append((buffer, size))
         size += aligned(buffer.nbytes)
     return replace(loops, kernels=made, steps=steps, scratch=tuple(scratch), scratch_bytes=size)
+
+
+def runs_alone(kernel: Kernel) -> bool:
+    """Whether one thread of a device, or of each block, goes through loops that none can share."""
+    return any(
+        isinstance(each, For)
+        and each.kind is LoopKind.THREADS
+        and _most_shared((each,)) == 1
+        and any(isinstance(inner, (For, While, SortRow)) for inner in walk_statements(each.body))
+        for each in walk_statements(kernel.body)
+    )
 
 
 def _with_kernels(steps: Steps, kernels: Mapping[Kernel, Sequence[Kernel]]) -> Steps:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from math import prod
 
+from tinyfuse.loops.cost import chosen_steps, decisive_axis
 from tinyfuse.loops.independence import Nest, accesses, span
 from tinyfuse.loops.ir import (
     Alloc,
     Buffer,
     For,
     HalveRow,
+    If,
     Let,
     Local,
     LoopKind,
@@ -78,6 +80,8 @@ def simplified(statements: Sequence[Statement], around: Collection[Axis]) -> lis
     """The statements with plain loops in place of what stands for loops, and with all nests that
     go along with each other as one, inner ones first."""
     plain = [made for each in statements for made in _plain(each)]
+    if around:
+        plain = [piece for each in plain for piece in _pieces(each)]
     inside = [_simplified_inside(each, around) for each in plain]
     return joined(inside, around)
 
@@ -85,6 +89,26 @@ def simplified(statements: Sequence[Statement], around: Collection[Axis]) -> lis
 def _simplified_inside(node: Statement, around: Collection[Axis]) -> Statement:
     within = [*around, node.variable] if isinstance(node, For) else around
     return with_inside(node, lambda body: tuple(simplified(body, within)))
+
+
+def _pieces(node: Statement) -> list[Statement]:
+    """A loop in two where it does one thing in its first steps, and another in the others."""
+    choice = node.body[0] if isinstance(node, For) and len(node.body) == 1 else None
+    if not isinstance(node, For) or not isinstance(choice, If):
+        return [node]
+    axis = node.variable
+    first, last = span(axis)
+    if decisive_axis(choice.test, {axis: (first, last)}) is not axis:
+        return [node]
+    low, high = chosen_steps(choice.test, axis, (first, last))
+    if low != first or not first < high < last:
+        return [node]
+    pieces: list[Statement] = []
+    for start, end, body in ((first, high, choice.then), (high, last, choice.otherwise)):
+        part = replace(axis, start=start, extent=end - start)
+        inside = substitute_axes(body, {axis: affine(part)})
+        pieces += [For(part, node.kind, inside)] if body else []
+    return pieces
 
 
 def _plain(node: Statement) -> list[Statement]:
@@ -245,7 +269,7 @@ def parted(loop: For) -> tuple[list[Statement], list[Statement]]:
             declared.append(Alloc(wide))
             values[each.local] = Load(wide, (step,))
             each = Store(wide, step, each.value)
-        made.append(For(loop.variable, LoopKind.SERIAL, (each,)))
+        made += _pieces(For(loop.variable, LoopKind.SERIAL, (each,)))
     return declared, made
 
 

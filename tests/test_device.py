@@ -1,0 +1,175 @@
+"""Kernels in blocks and threads of a device: what is shared, where barriers are, the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import tinyfuse
+from tests.device_programs import PROGRAMS, DeviceProgram, array, softmax
+from tests.programs import PROGRAMS as OTHERS
+from tinyfuse.compilation import Lowered
+from tinyfuse.emit.cuda import emit_cuda
+from tinyfuse.loops.ir import Kernel, Loops, SortRow, Statement, Sync, walk_statements
+from tinyfuse.loops.rewrite import with_inside
+from tinyfuse.machine import KIB, SM_90
+from tinyfuse.records import replace
+from tinyfuse.runtime.emulated_program import run_program
+from tinyfuse.runtime.emulator import ORDERS
+from tinyfuse.testing import Case, Ladder, program_case, random_program
+from tinyfuse.testing.devices import device_loops
+
+BATCH = 25
+
+
+def on_gpu(program: DeviceProgram) -> Lowered:
+    return tinyfuse.jit(program.function).lower(*program.arguments).on("cuda")
+
+
+def barriers(kernel: Kernel) -> int:
+    return sum(isinstance(each, Sync) for each in walk_statements(kernel.body))
+
+
+def flat(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    return [np.ascontiguousarray(each).reshape(-1) for each in arrays]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_blocks_threads_and_barriers(name: str):
+    kernels = on_gpu(PROGRAMS[name]).loops.kernels
+    found = tuple((each.blocks, each.threads, barriers(each)) for each in kernels)
+    assert found == PROGRAMS[name].kernels
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_bits_of_c(name: str):
+    program = PROGRAMS[name]
+    expected = tinyfuse.jit(program.function)(*program.arguments)
+    found = tinyfuse.jit(program.function, target="cuda-emulated")(*program.arguments)
+    pairs = zip(np.atleast_1d(*_tuple(expected)), np.atleast_1d(*_tuple(found)), strict=True)
+    for want, have in pairs:
+        np.testing.assert_array_equal(have, want)
+
+
+def _tuple(result: object) -> tuple[object, ...]:
+    return result if isinstance(result, tuple) else (result, 0)
+
+
+@pytest.mark.parametrize("name", ["softmax", "tiles", "smoothed", "columns"])
+def test_threads_in_any_order(name: str):
+    program = PROGRAMS[name]
+    cuda, inputs = on_gpu(program).cuda[0], flat(program.arguments)
+    results = [run_program(cuda, inputs, order=order).outputs for order in ORDERS]
+    for other in results[1:]:
+        for want, have in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(have, want)
+
+
+# --- barriers -------------------------------------------------------------------------------------
+
+
+def without_barrier(body: Sequence[Statement], number: int) -> tuple[Statement, ...]:
+    left = [number]
+
+    def dropped(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+        kept = []
+        for each in statements:
+            if isinstance(each, Sync):
+                left[0] -= 1
+                if left[0] == -1:
+                    continue
+            kept.append(with_inside(each, dropped))
+        return tuple(kept)
+
+    return dropped(body)
+
+
+def mutants(loops: Loops) -> list[Loops]:
+    """The program without one of its barriers, for each; those that order sorts are not seen."""
+    found = []
+    for at, kernel in enumerate(loops.kernels):
+        if any(isinstance(each, SortRow) for each in walk_statements(kernel.body)):
+            continue
+        for number in range(barriers(kernel)):
+            changed = replace(kernel, body=without_barrier(kernel.body, number))
+            kernels = (*loops.kernels[:at], changed, *loops.kernels[at + 1 :])
+            found.append(replace(loops, kernels=kernels))
+    return found
+
+
+CORPUS = {
+    **{name: Case(each.function, each.arguments, name) for name, each in PROGRAMS.items()},
+    **{name: Case(each.function, each.arguments(), name) for name, each in OTHERS.items()},
+}
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_every_barrier_is_needed(name: str):
+    case = CORPUS[name]
+    loops = device_loops(case, True, SM_90)
+    if loops.steps is not None or any(kernel.again for kernel in loops.kernels):
+        pytest.skip("its kernels are in loops, or called again")
+    inputs = flat(case.arrays)
+    assert run_program(emit_cuda(loops), inputs).error is None
+    unreported = [
+        number
+        for number, mutant in enumerate(mutants(loops))
+        if run_program(emit_cuda(mutant), inputs).error is None
+    ]
+    assert unreported == []
+
+
+# --- transfers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["elementwise", "softmax", "layernorm", "tiles"])
+def test_banks_of_shared_memory_have_no_conflicts(name: str):
+    program = PROGRAMS[name]
+    report = run_program(on_gpu(program).cuda[0], flat(program.arguments))
+    shared = [each for launch in report.launches for each in launch.accesses if each.shared]
+    wide = [each for each in shared if each.requests >= 32]
+    assert max([each.worst for each in wide], default=1) == 1
+
+
+def test_memory_is_transferred_in_whole_sectors():
+    x = array(64, 1024)
+    program = DeviceProgram(PROGRAMS["elementwise"].function, (x, x[::-1].copy()), ())
+    for made in (program, DeviceProgram(softmax, (x,), ())):
+        report = run_program(on_gpu(made).cuda[0], flat(made.arguments))
+        for access in (each for launch in report.launches for each in launch.accesses):
+            assert access.shared or access.efficiency >= 0.9
+
+
+# --- room -----------------------------------------------------------------------------------------
+
+
+def test_what_shared_memory_has_no_room_for():
+    """A row of 80 KB is kept in the memory of the device, for each block apart."""
+    x = array(40, 20000)
+    loops = tinyfuse.jit(softmax).lower(x).on("cuda").loops
+    (buffer,) = [each for each, _ in loops.scratch]
+    assert (buffer.nbytes, loops.kernels[0].blocks) == (x.nbytes, 40)
+    assert x.nbytes // 40 > 48 * KIB
+    np.testing.assert_array_equal(
+        tinyfuse.jit(softmax, target="cuda-emulated")(x), tinyfuse.jit(softmax)(x)
+    )
+
+
+# --- the ladder -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", range(0, 10 * BATCH, BATCH))
+def test_random_programs(first: int):
+    seeds = range(first, first + BATCH)
+    cases = [program_case(random_program(seed, effects=seed % 2 == 1)) for seed in seeds]
+    Ladder((), lambda case: False, emulated=True).climb(cases).check()
+
+
+def test_example_programs():
+    cases = [
+        Case(each.function, each.arguments(), name, name != "batched")
+        for name, each in OTHERS.items()
+    ]
+    Ladder((), lambda case: False, emulated=True).climb(cases).check()
