@@ -27,7 +27,9 @@ class NoGpuError(CudaError):
 
 
 class DeviceMemoryError(CudaError, MemoryError):
-    """The memory of the GPU does not suffice.
+    """The memory of the GPU does not suffice::
+
+        DeviceMemoryError: allocating 68719476736 bytes on NVIDIA H200 failed: ...
 
     Free arrays on it, or call the function on fewer elements at a time.
     """
