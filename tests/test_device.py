@@ -124,7 +124,7 @@ def test_every_barrier_is_needed(name: str):
 # --- transfers ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["elementwise", "softmax", "layernorm", "tiles"])
+@pytest.mark.parametrize("name", ["elementwise", "softmax", "layernorm", "tiles", "transposed"])
 def test_banks_of_shared_memory_have_no_conflicts(name: str):
     program = PROGRAMS[name]
     report = run_program(on_gpu(program).cuda[0], flat(program.arguments))
@@ -136,7 +136,9 @@ def test_banks_of_shared_memory_have_no_conflicts(name: str):
 def test_memory_is_transferred_in_whole_sectors():
     x = array(64, 1024)
     program = DeviceProgram(PROGRAMS["elementwise"].function, (x, x[::-1].copy()), ())
-    for made in (program, DeviceProgram(softmax, (x,), ())):
+    across = DeviceProgram(PROGRAMS["transposed"].function, (x,), ())
+    product = DeviceProgram(PROGRAMS["tiles"].function, (x, array(1024, 128), array(128)), ())
+    for made in (program, DeviceProgram(softmax, (x,), ()), across, product):
         report = run_program(on_gpu(made).cuda[0], flat(made.arguments))
         for access in (each for launch in report.launches for each in launch.accesses):
             assert access.shared or access.efficiency >= 0.9
