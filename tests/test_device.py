@@ -175,3 +175,23 @@ def test_example_programs():
         for name, each in OTHERS.items()
     ]
     Ladder((), lambda case: False, emulated=True).climb(cases).check()
+
+
+# --- vectors --------------------------------------------------------------------------------------
+
+
+def test_elements_side_by_side_are_loaded_16_bytes_at_a_time():
+    x, row = array(64, 512), array(512)
+    lowered = tinyfuse.jit(lambda x, row: (x[:, 4:] + row[4:]) * 2).lower(x, row).on("cuda")
+    report = run_program(lowered.cuda[0], flat([x, row]))
+    (launch,) = report.launches
+    sizes = sorted((each.array, each.kind, each.bytes) for each in launch.accesses)
+    assert sizes == [("out", "write", 16), ("row", "read", 16), ("x", "read", 16)]
+    np.testing.assert_array_equal(report.outputs[0].reshape(64, 508), (x[:, 4:] + row[4:]) * 2)
+
+
+def test_elements_that_begin_elsewhere_are_loaded_one_by_one():
+    x = array(64, 513)
+    lowered = tinyfuse.jit(lambda x: x[:, 1:] * 2).lower(x).on("cuda")
+    report = run_program(lowered.cuda[0], flat([x]))
+    assert {each.bytes for each in report.launches[0].accesses} == {4}

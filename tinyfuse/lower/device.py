@@ -36,6 +36,7 @@ from tinyfuse.lower.device_blocks import BlockLowering
 from tinyfuse.lower.device_nests import Arranged, arranged, nested, simplified, with_places
 from tinyfuse.lower.device_tiles import SIDE, Tile, TileLowering, tile_of
 from tinyfuse.lower.device_transposes import lowered, transposed
+from tinyfuse.lower.device_vectors import vectors
 from tinyfuse.lower.scratch import aligned
 from tinyfuse.machine import Device
 from tinyfuse.records import replace
@@ -186,6 +187,9 @@ class _Mapping:
         inner = nest.body
         if nest.serial:
             inner = (nested(nest.serial, LoopKind.SERIAL, inner),)
+        wide = vectors(nest, [*self.buffers]) if nest.steps >= LEAST_APART else None
+        if wide:
+            nest, inner = wide
         threads = min(self.device.threads, _warps(nest.steps))
         blocks = min(self.device.blocks, -(-nest.steps // threads))
         return blocks, threads, (*named, nested(nest.shared, LoopKind.GRID, inner))
