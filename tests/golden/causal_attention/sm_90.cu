@@ -75,258 +75,180 @@ static __device__ inline float tf_exp_nonpositive_float(float x) {
 }
 
 // scores = query @ np.swapaxes(key, -1, -2) * np.float32(0.25)
-// [matmul] reads 64 KiB, writes 512 KiB, 4194304 operations
+// return weights / weights.sum(axis=-1, keepdims=True) @ value
+// [query_copy, matmul_local, matmul, scores, out_tops, out_before, out_base, out_scale, ... and 6
+//   more] reads 96 KiB, writes 32 KiB, 10184704 operations
 // 8 blocks of 256 threads
-extern "C" __global__ void __launch_bounds__(256) causal_attention_matmul(TF_IN(float) query, TF_IN(float) key, TF_OUT(float) matmul) {
-  const int i = blockIdx.x / 4;
-  const int j_block = blockIdx.x / 2 % 2;
-  const int k_block = blockIdx.x % 2;
-  float matmul_acc[64];
-  TF_SHARED(float, tile_0, [1056]);
-  TF_SHARED(float, tile_1, [1024]);
+extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(float) query, TF_IN(float) key, TF_IN(float) value, TF_OUT(float) out) {
+  const int j_outer = blockIdx.x / 2;
+  const int i = blockIdx.x % 2;
+  TF_SHARED(float, query_copy, [1024]);
+  TF_SHARED(float, out_total, [64]);
+  TF_SHARED(float, out_weighted, [1024]);
+  TF_SHARED(uint32_t, out_before, [64]);
+  for (int step = threadIdx.x; step < 1024; step += 256) {
+    const int j = step / 16;
+    const int k = step % 16;
+    query_copy[64 * k + j] = query[4096 * i + 1024 * j_outer + 16 * j + k];
+  }
   {
-    const int step_1 = threadIdx.x;
-    const int ty = step_1 / 16;
-    const int tx = step_1 % 16;
-    #pragma unroll
-    for (int row = 0; row < 8; row++) {
-      #pragma unroll
-      for (int column = 0; column < 8; column++) {
-        matmul_acc[8 * row + column] = 0.0f;
-      }
+    const int j = threadIdx.x;
+    if (j < 64) {
+      out_total[j] = 0.0f;
+      out_before[j] = 0u;
     }
   }
-  for (int l_outer = 0; l_outer < 2; l_outer++) {
-    __syncthreads();
-    for (int step_1 = threadIdx.x; step_1 < 1024; step_1 += 256) {
-      const int place = step_1 / 8;
-      const int step = step_1 % 8;
-      tile_0[132 * step + place] = query[4096 * i + 2048 * j_block + 16 * place + 8 * l_outer + step];
-    }
-    for (int step_1 = threadIdx.x; step_1 < 1024; step_1 += 256) {
-      const int place = step_1 / 8;
-      const int step = step_1 % 8;
-      tile_1[128 * step + place] = key[4096 * i + 2048 * k_block + 16 * place + 8 * l_outer + step];
-    }
-    __syncthreads();
-    {
-      const int step_1 = threadIdx.x;
-      const int ty = step_1 / 16;
-      const int tx = step_1 % 16;
-      for (int l = 0; l < 8; l++) {
-        #pragma unroll
-        for (int row = 0; row < 8; row++) {
-          #pragma unroll
-          for (int column = 0; column < 8; column++) {
-            matmul_acc[8 * row + column] = __builtin_fmaf(tile_0[132 * l + 16 * row + ty], tile_1[128 * l + 16 * column + tx], matmul_acc[8 * row + column]);
+  for (int step = threadIdx.x; step < 1024; step += 256) {
+    const int k_outer = step / 512;
+    const int j_outer_1 = step / 8 % 64;
+    const int k = step % 8;
+    out_weighted[16 * j_outer_1 + 8 * k_outer + k] = 0.0f;
+  }
+  for (int b = 0; b < 4; b++) {
+    if (j_outer - b >= 0) {
+      TF_SHARED(float, matmul_and_out_weights, [4096]);
+      TF_SHARED(uint32_t, out_tops, [64]);
+      TF_SHARED(float, out_base, [64]);
+      TF_SHARED(float, out_scale, [64]);
+      for (int j_outer_1 = 0; j_outer_1 < 8; j_outer_1++) {
+        TF_SHARED(float, matmul_local, [512]);
+        __syncthreads();
+        for (int step = threadIdx.x; step < 512; step += 256) {
+          const int k_outer = step / 64;
+          const int k = step % 64;
+          matmul_local[k + 64 * k_outer] = 0.0f;
+        }
+        __syncthreads();
+        {
+          const int step = threadIdx.x;
+          if (step < 64) {
+            const int k_outer = step / 8;
+            const int j = step % 8;
+            for (int l = 0; l < 16; l++) {
+              matmul_local[j + 64 * k_outer] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l], matmul_local[j + 64 * k_outer]);
+              matmul_local[j + 64 * k_outer + 8] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 16], matmul_local[j + 64 * k_outer + 8]);
+              matmul_local[j + 64 * k_outer + 16] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 32], matmul_local[j + 64 * k_outer + 16]);
+              matmul_local[j + 64 * k_outer + 24] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 48], matmul_local[j + 64 * k_outer + 24]);
+              matmul_local[j + 64 * k_outer + 32] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 64], matmul_local[j + 64 * k_outer + 32]);
+              matmul_local[j + 64 * k_outer + 40] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 80], matmul_local[j + 64 * k_outer + 40]);
+              matmul_local[j + 64 * k_outer + 48] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 96], matmul_local[j + 64 * k_outer + 48]);
+              matmul_local[j + 64 * k_outer + 56] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 112], matmul_local[j + 64 * k_outer + 56]);
+            }
+          }
+        }
+        __syncthreads();
+        for (int step = threadIdx.x; step < 512; step += 256) {
+          const int k_outer = step / 64;
+          const int k = step / 8 % 8;
+          const int j = step % 8;
+          matmul_and_out_weights[512 * k_outer + 64 * k + 8 * j_outer_1 + j] = matmul_local[8 * k + j + 64 * k_outer];
+        }
+      }
+      if (j_outer - b >= 1) {
+        __syncthreads();
+        {
+          const int j = threadIdx.x;
+          if (j < 64) {
+            out_tops[j] = 0u;
+            for (int e = 0; e < 64; e++) {
+              const float scores = matmul_and_out_weights[64 * e + j] * 0.25f;
+              out_tops[j] = tf_maximum_uint32(out_tops[j], tf_rank_nan_last_float(scores));
+            }
+          }
+        }
+      } else {
+        __syncthreads();
+        {
+          const int j = threadIdx.x;
+          if (j < 64) {
+            out_tops[j] = 0u;
+            for (int e = 0; e < 64; e++) {
+              out_tops[j] = tf_maximum_uint32(out_tops[j], tf_rank_nan_last_float(64 * j_outer + j - 64 * b - e >= 0 ? matmul_and_out_weights[64 * e + j] * 0.25f : -__builtin_inff()));
+            }
           }
         }
       }
-    }
-  }
-  {
-    const int step_1 = threadIdx.x;
-    const int ty = step_1 / 16;
-    const int tx = step_1 % 16;
-    #pragma unroll
-    for (int row = 0; row < 8; row++) {
-      #pragma unroll
-      for (int column = 0; column < 8; column++) {
-        matmul[65536 * i + 32768 * j_block + 4096 * row + 256 * ty + 128 * k_block + 16 * column + tx] = matmul_acc[8 * row + column];
+      {
+        const int j = threadIdx.x;
+        if (j < 64) {
+          out_base[j] = tf_select_float(tf_of_rank_nan_last_float(tf_maximum_uint32(out_before[j], out_tops[j])) == (-__builtin_inff()), 0.0f, tf_of_rank_nan_last_float(tf_maximum_uint32(out_before[j], out_tops[j])));
+          out_scale[j] = tf_exp_nonpositive_float(tf_of_rank_nan_last_float(out_before[j]) - out_base[j]);
+        }
       }
-    }
-  }
-}
-
-// scores = query @ np.swapaxes(key, -1, -2) * np.float32(0.25)
-// return weights / weights.sum(axis=-1, keepdims=True) @ value
-// [scores, out_tops] reads 512 KiB, writes 8 KiB, 393216 operations
-// 8 blocks of 256 threads
-extern "C" __global__ void __launch_bounds__(256) causal_attention_out_tops(TF_IN(float) matmul, TF_OUT(uint32_t) out_tops) {
-  TF_SHARED(uint32_t, partial_uint32, [8]);
-  const int b = blockIdx.x / 2;
-  const int i = blockIdx.x % 2;
-  TF_SHARED(uint32_t, out_tops_acc, [255]);
-  {
-    const int j = threadIdx.x;
-    if (j < 255) {
-      out_tops_acc[j] = 0u;
-    }
-  }
-  {
-    const int j = threadIdx.x;
-    if (j < 255) {
-      for (int e = 0; e < 64; e++) {
-        out_tops_acc[j] = tf_maximum_uint32(out_tops_acc[j], tf_rank_nan_last_float(j - 64 * b - e >= 0 ? matmul[65536 * i + 256 * j + 64 * b + e] * 0.25f : -__builtin_inff()));
+      if (j_outer - b >= 1) {
+        __syncthreads();
+        for (int step = threadIdx.x; step < 4096; step += 256) {
+          const int e = step / 64;
+          const int j = step % 64;
+          const float scores = matmul_and_out_weights[64 * e + j] * 0.25f;
+          matmul_and_out_weights[64 * e + j] = tf_exp_nonpositive_float(scores - out_base[j]);
+        }
+      } else {
+        __syncthreads();
+        for (int step = threadIdx.x; step < 4096; step += 256) {
+          const int e = step / 64;
+          const int j = step % 64;
+          matmul_and_out_weights[64 * e + j] = tf_exp_nonpositive_float((64 * j_outer + j - 64 * b - e >= 0 ? matmul_and_out_weights[64 * e + j] * 0.25f : -__builtin_inff()) - out_base[j]);
+        }
       }
-    }
-  }
-  {
-    const int j = threadIdx.x;
-    if (j < 255) {
-      out_tops[512 * b + 256 * i + j] = out_tops_acc[j];
-    }
-  }
-  {
-    uint32_t out_tops_acc_1 = 0u;
-    {
-      const int e = threadIdx.x;
-      if (e < 64) {
-        const float scores = matmul[65536 * i + 64 * b + e + 65280] * 0.25f;
-        out_tops_acc_1 = tf_maximum_uint32(out_tops_acc_1, tf_rank_nan_last_float(scores));
+      __syncthreads();
+      {
+        const int j = threadIdx.x;
+        if (j < 64) {
+          float out_sums = 0.0f;
+          for (int e = 0; e < 64; e++) {
+            out_sums += matmul_and_out_weights[64 * e + j];
+          }
+          out_total[j] = __builtin_fmaf(out_total[j], out_scale[j], out_sums);
+        }
       }
-    }
-    for (int apart = 16; apart > 0; apart /= 2)
-      out_tops_acc_1 = tf_maximum_uint32(out_tops_acc_1, (uint32_t)__shfl_xor_sync(0xffffffffu, (uint32_t)out_tops_acc_1, apart));
-    if (threadIdx.x % 32 == 0)
-      partial_uint32[threadIdx.x / 32] = out_tops_acc_1;
-    __syncthreads();
-    for (int warp = 0; warp < 8; warp++)
-      out_tops_acc_1 = tf_maximum_uint32(out_tops_acc_1, (uint32_t)partial_uint32[warp]);
-    if (threadIdx.x == 0) {
-      out_tops[512 * b + 256 * i + 255] = out_tops_acc_1;
-    }
-  }
-}
-
-// return weights / weights.sum(axis=-1, keepdims=True) @ value
-// [out_before, out_base, out_scale] reads 16 KiB, writes 16 KiB, 13568 operations
-// 1 block of 256 threads
-extern "C" __global__ void __launch_bounds__(256) causal_attention_out_scale(TF_IN(uint32_t) out_tops, TF_OUT(float) out_base, TF_OUT(float) out_scale) {
-  TF_SHARED(uint32_t, out_before, [2048]);
-  for (int i = threadIdx.x; i < 512; i += 256) {
-    out_before[i] = 0u;
-    out_before[i + 512] = tf_maximum_uint32(out_before[i], out_tops[i]);
-  }
-  for (int b = 2; b < 4; b++) {
-    __syncthreads();
-    {
-      const int step = threadIdx.x;
-      if (step < 128) {
-        const int i = step / 64;
-        const int j = step % 64;
-        out_before[512 * b + 256 * i + j] = out_before[512 * b + 256 * i + j - 512];
+      for (int k_outer = 0; k_outer < 2; k_outer++) {
+        TF_SHARED(float, out_products, [512]);
+        __syncthreads();
+        for (int step = threadIdx.x; step < 512; step += 256) {
+          const int j_outer_1 = step / 64;
+          const int j = step % 64;
+          out_products[j + 64 * j_outer_1] = 0.0f;
+        }
+        __syncthreads();
+        {
+          const int step = threadIdx.x;
+          if (step < 64) {
+            const int j_outer_1 = step / 8;
+            const int k = step % 8;
+            for (int e = 0; e < 64; e++) {
+              out_products[k + 64 * j_outer_1] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1]);
+              out_products[k + 64 * j_outer_1 + 8] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 1], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 8]);
+              out_products[k + 64 * j_outer_1 + 16] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 2], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 16]);
+              out_products[k + 64 * j_outer_1 + 24] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 3], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 24]);
+              out_products[k + 64 * j_outer_1 + 32] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 4], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 32]);
+              out_products[k + 64 * j_outer_1 + 40] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 5], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 40]);
+              out_products[k + 64 * j_outer_1 + 48] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 6], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 48]);
+              out_products[k + 64 * j_outer_1 + 56] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 7], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 56]);
+            }
+            out_weighted[128 * j_outer_1 + 8 * k_outer + k] = __builtin_fmaf(out_weighted[128 * j_outer_1 + 8 * k_outer + k], out_scale[8 * j_outer_1], out_products[k + 64 * j_outer_1]);
+            out_weighted[128 * j_outer_1 + 8 * k_outer + k + 16] = __builtin_fmaf(out_weighted[128 * j_outer_1 + 8 * k_outer + k + 16], out_scale[8 * j_outer_1 + 1], out_products[k + 64 * j_outer_1 + 8]);
+            out_weighted[128 * j_outer_1 + 8 * k_outer + k + 32] = __builtin_fmaf(out_weighted[128 * j_outer_1 + 8 * k_outer + k + 32], out_scale[8 * j_outer_1 + 2], out_products[k + 64 * j_outer_1 + 16]);
+            out_weighted[128 * j_outer_1 + 8 * k_outer + k + 48] = __builtin_fmaf(out_weighted[128 * j_outer_1 + 8 * k_outer + k + 48], out_scale[8 * j_outer_1 + 3], out_products[k + 64 * j_outer_1 + 24]);
+            out_weighted[128 * j_outer_1 + 8 * k_outer + k + 64] = __builtin_fmaf(out_weighted[128 * j_outer_1 + 8 * k_outer + k + 64], out_scale[8 * j_outer_1 + 4], out_products[k + 64 * j_outer_1 + 32]);
+            out_weighted[128 * j_outer_1 + 8 * k_outer + k + 80] = __builtin_fmaf(out_weighted[128 * j_outer_1 + 8 * k_outer + k + 80], out_scale[8 * j_outer_1 + 5], out_products[k + 64 * j_outer_1 + 40]);
+            out_weighted[128 * j_outer_1 + 8 * k_outer + k + 96] = __builtin_fmaf(out_weighted[128 * j_outer_1 + 8 * k_outer + k + 96], out_scale[8 * j_outer_1 + 6], out_products[k + 64 * j_outer_1 + 48]);
+            out_weighted[128 * j_outer_1 + 8 * k_outer + k + 112] = __builtin_fmaf(out_weighted[128 * j_outer_1 + 8 * k_outer + k + 112], out_scale[8 * j_outer_1 + 7], out_products[k + 64 * j_outer_1 + 56]);
+          }
+        }
       }
-    }
-    {
-      const int step = threadIdx.x;
-      if (step < 128) {
-        const int i = step / 64;
-        const int j = step % 64 + 64;
-        out_before[512 * b + 256 * i + j] = j - 64 * b >= -64 ? tf_maximum_uint32(out_before[512 * b + 256 * i + j - 512], out_tops[512 * b + 256 * i + j - 512]) : out_before[512 * b + 256 * i + j - 512];
-      }
-    }
-    {
-      const int step = threadIdx.x;
-      const int i = step / 128;
-      const int j = step % 128 + 128;
-      out_before[512 * b + 256 * i + j] = tf_maximum_uint32(out_before[512 * b + 256 * i + j - 512], out_tops[512 * b + 256 * i + j - 512]);
-    }
-  }
-  __syncthreads();
-  for (int b = threadIdx.x; b < 2048; b += 256) {
-    out_base[b] = tf_select_float(tf_of_rank_nan_last_float(tf_maximum_uint32(out_before[b], out_tops[b])) == (-__builtin_inff()), 0.0f, tf_of_rank_nan_last_float(tf_maximum_uint32(out_before[b], out_tops[b])));
-    out_scale[b] = tf_exp_nonpositive_float(tf_of_rank_nan_last_float(out_before[b]) - out_base[b]);
-  }
-}
-
-// scores = query @ np.swapaxes(key, -1, -2) * np.float32(0.25)
-// return weights / weights.sum(axis=-1, keepdims=True) @ value
-// [scores, out_weights, out_sums, out_products] reads 1.17 MiB, writes 648 KiB, 4718592 operations
-// 4 blocks of 256 threads
-extern "C" __global__ void __launch_bounds__(256) causal_attention_out_products(TF_IN(float) matmul, TF_IN(float) out_base, TF_IN(float) value, TF_OUT(float) out_sums, TF_OUT(float) out_weights_1, TF_OUT(float) out_products) {
-  const int b = blockIdx.x;
-  for (int e = 0; e < 64; e++) {
-    TF_SHARED(float, scores, [2]);
-    for (int step = threadIdx.x; step < 510; step += 256) {
-      const int i = step / 255;
-      const int j = step % 255;
-      out_weights_1[32768 * b + 512 * e + 256 * i + j] = tf_exp_nonpositive_float((j - 64 * b - e >= 0 ? matmul[65536 * i + 256 * j + 64 * b + e] * 0.25f : -__builtin_inff()) - out_base[512 * b + 256 * i + j]);
-    }
-    {
-      const int i = threadIdx.x;
-      if (i < 2) {
-        scores[i] = matmul[65536 * i + 64 * b + e + 65280] * 0.25f;
-        out_weights_1[32768 * b + 512 * e + 256 * i + 255] = tf_exp_nonpositive_float(scores[i] - out_base[512 * b + 256 * i + 255]);
+      {
+        const int j = threadIdx.x;
+        if (j < 64) {
+          out_before[j] = tf_maximum_uint32(out_before[j], out_tops[j]);
+        }
       }
     }
   }
   __syncthreads();
-  for (int step = threadIdx.x; step < 512; step += 256) {
-    const int i = step / 256;
-    const int j = step % 256;
-    out_sums[512 * b + 256 * i + j] = 0.0f;
-    for (int e = 0; e < 64; e++) {
-      out_sums[512 * b + 256 * i + j] += out_weights_1[32768 * b + 512 * e + 256 * i + j];
-    }
-  }
-  for (int step = threadIdx.x; step < 8192; step += 256) {
-    const int i = step / 4096;
-    const int j = step / 16 % 256;
+  for (int step = threadIdx.x; step < 1024; step += 256) {
+    const int j = step / 16;
     const int k = step % 16;
-    out_products[8192 * b + 4096 * i + 16 * j + k] = 0.0f;
-    for (int e = 0; e < 64; e++) {
-      out_products[8192 * b + 4096 * i + 16 * j + k] = __builtin_fmaf(out_weights_1[32768 * b + 512 * e + 256 * i + j], value[4096 * i + 1024 * b + 16 * e + k], out_products[8192 * b + 4096 * i + 16 * j + k]);
-    }
-  }
-}
-
-// return weights / weights.sum(axis=-1, keepdims=True) @ value
-// [out_total] reads 15 KiB, writes 2 KiB, 3328 operations
-// 2 blocks of 256 threads
-extern "C" __global__ void __launch_bounds__(256) causal_attention_out_total(TF_IN(float) out_scale, TF_IN(float) out_sums, TF_OUT(float) out_total) {
-  const int i = blockIdx.x;
-  {
-    const int j = threadIdx.x;
-    out_total[256 * i + j] = 0.0f;
-    out_total[256 * i + j] = __builtin_fmaf(out_total[256 * i + j], out_scale[256 * i + j], out_sums[256 * i + j]);
-  }
-  for (int b = 1; b < 4; b++) {
-    __syncthreads();
-    {
-      const int step = threadIdx.x;
-      if (step < 128) {
-        const int j = step + 64;
-        out_total[256 * i + j] = j - 64 * b >= 0 ? __builtin_fmaf(out_total[256 * i + j], out_scale[512 * b + 256 * i + j], out_sums[512 * b + 256 * i + j]) : out_total[256 * i + j];
-      }
-    }
-    {
-      const int step = threadIdx.x;
-      if (step < 64) {
-        const int j = step + 192;
-        out_total[256 * i + j] = __builtin_fmaf(out_total[256 * i + j], out_scale[512 * b + 256 * i + j], out_sums[512 * b + 256 * i + j]);
-      }
-    }
-  }
-}
-
-// return weights / weights.sum(axis=-1, keepdims=True) @ value
-// [out_weighted, out] reads 114 KiB, writes 32 KiB, 61440 operations
-// 2 blocks of 256 threads
-extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(float) out_scale, TF_IN(float) out_products, TF_IN(float) out_total, TF_OUT(float) out) {
-  {
-    const int step = blockIdx.x * 256 + threadIdx.x;
-    const int i = step / 256;
-    const int j = step % 256;
-    float out_weighted[16];
-    if (j < 192) {
-      for (int k = 0; k < 16; k++) {
-        out_weighted[k] = 0.0f;
-        out_weighted[k] = __builtin_fmaf(out_weighted[k], out_scale[256 * i + j], out_products[4096 * i + 16 * j + k]);
-        for (int b = 1; b < 3; b++) {
-          out_weighted[k] = j - 64 * b >= 0 ? __builtin_fmaf(out_weighted[k], out_scale[512 * b + 256 * i + j], out_products[8192 * b + 4096 * i + 16 * j + k]) : out_weighted[k];
-        }
-      }
-    } else {
-      for (int k = 0; k < 16; k++) {
-        out_weighted[k] = 0.0f;
-        for (int b = 0; b < 4; b++) {
-          out_weighted[k] = __builtin_fmaf(out_weighted[k], out_scale[512 * b + 256 * i + j], out_products[8192 * b + 4096 * i + 16 * j + k]);
-        }
-      }
-    }
-    for (int k = 0; k < 16; k++) {
-      out[4096 * i + 16 * j + k] = out_weighted[k] / out_total[256 * i + j];
-    }
+    out[4096 * i + 1024 * j_outer + 16 * j + k] = out_weighted[16 * j + k] / out_total[j];
   }
 }
