@@ -109,7 +109,7 @@ PROGRAMS: dict[str, DeviceProgram] = {
     ),
     "total": DeviceProgram(total, (_X,), ((1, 64, 7),)),
     "columns": DeviceProgram(columns, (array(300, 50),), ((3, 64, 0), (1, 64, 0))),
-    "transposed": DeviceProgram(transposed, (array(70, 90),), ((25, 256, 0),)),
+    "transposed": DeviceProgram(transposed, (array(70, 90),), ((9, 256, 1),)),
     "ends": DeviceProgram(ends, (_X,), ((1, 32, 0),)),
     "counts": DeviceProgram(counts, (_IDS,), ((1, 224, 1), (1, 32, 1))),
     "smoothed": DeviceProgram(smoothed, (array(100),), ((1, 128, 23), (1, 128, 15))),

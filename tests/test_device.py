@@ -19,7 +19,7 @@ from tinyfuse.records import replace
 from tinyfuse.runtime.emulated_program import run_program
 from tinyfuse.runtime.emulator import ORDERS
 from tinyfuse.testing import Case, Ladder, program_case, random_program
-from tinyfuse.testing.devices import device_loops
+from tinyfuse.testing.devices import device_loops, emitted
 
 BATCH = 25
 
@@ -94,8 +94,9 @@ def mutants(loops: Loops) -> list[Loops]:
             continue
         for number in range(barriers(kernel)):
             changed = replace(kernel, body=without_barrier(kernel.body, number))
-            kernels = (*loops.kernels[:at], changed, *loops.kernels[at + 1 :])
-            found.append(replace(loops, kernels=kernels))
+            kernels = [*loops.kernels[:at], changed, *loops.kernels[at + 1 :]]
+            named = [replace(k, name=f"{k.name}_{len(found)}") for k in kernels]
+            found.append(replace(loops, kernels=tuple(named)))
     return found
 
 
@@ -113,18 +114,15 @@ def test_every_barrier_is_needed(name: str):
         pytest.skip("its kernels are in loops, or called again")
     inputs = flat(case.arrays)
     assert run_program(emit_cuda(loops), inputs).error is None
-    unreported = [
-        number
-        for number, mutant in enumerate(mutants(loops))
-        if run_program(emit_cuda(mutant), inputs).error is None
-    ]
-    assert unreported == []
+    programs = emitted(mutants(loops))
+    reported = [run_program(program, inputs).error is not None for program in programs]
+    assert [number for number, told in enumerate(reported) if not told] == []
 
 
 # --- transfers ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["elementwise", "softmax", "layernorm", "tiles"])
+@pytest.mark.parametrize("name", ["elementwise", "softmax", "layernorm", "tiles", "transposed"])
 def test_banks_of_shared_memory_have_no_conflicts(name: str):
     program = PROGRAMS[name]
     report = run_program(on_gpu(program).cuda[0], flat(program.arguments))
@@ -136,7 +134,9 @@ def test_banks_of_shared_memory_have_no_conflicts(name: str):
 def test_memory_is_transferred_in_whole_sectors():
     x = array(64, 1024)
     program = DeviceProgram(PROGRAMS["elementwise"].function, (x, x[::-1].copy()), ())
-    for made in (program, DeviceProgram(softmax, (x,), ())):
+    across = DeviceProgram(PROGRAMS["transposed"].function, (x,), ())
+    product = DeviceProgram(PROGRAMS["tiles"].function, (x, array(1024, 128), array(128)), ())
+    for made in (program, DeviceProgram(softmax, (x,), ()), across, product):
         report = run_program(on_gpu(made).cuda[0], flat(made.arguments))
         for access in (each for launch in report.launches for each in launch.accesses):
             assert access.shared or access.efficiency >= 0.9
@@ -173,3 +173,23 @@ def test_example_programs():
         for name, each in OTHERS.items()
     ]
     Ladder((), lambda case: False, emulated=True).climb(cases).check()
+
+
+# --- vectors --------------------------------------------------------------------------------------
+
+
+def test_elements_side_by_side_are_loaded_16_bytes_at_a_time():
+    x, row = array(64, 512), array(512)
+    lowered = tinyfuse.jit(lambda x, row: (x[:, 4:] + row[4:]) * 2).lower(x, row).on("cuda")
+    report = run_program(lowered.cuda[0], flat([x, row]))
+    (launch,) = report.launches
+    sizes = sorted((each.array, each.kind, each.bytes) for each in launch.accesses)
+    assert sizes == [("out", "write", 16), ("row", "read", 16), ("x", "read", 16)]
+    np.testing.assert_array_equal(report.outputs[0].reshape(64, 508), (x[:, 4:] + row[4:]) * 2)
+
+
+def test_elements_that_begin_elsewhere_are_loaded_one_by_one():
+    x = array(64, 513)
+    lowered = tinyfuse.jit(lambda x: x[:, 1:] * 2).lower(x).on("cuda")
+    report = run_program(lowered.cuda[0], flat([x]))
+    assert {each.bytes for each in report.launches[0].accesses} == {4}

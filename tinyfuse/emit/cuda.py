@@ -30,6 +30,7 @@ from tinyfuse.loops.ir import (
     Buffer,
     Choice,
     Combine,
+    Copy,
     For,
     Kernel,
     LoopKind,
@@ -50,6 +51,9 @@ from tinyfuse.stage.expr import Expr, Index, Op
 from tinyfuse.stage.index import Affine, Axis, affine, index_text
 
 WARP = 32
+# CUDA's types of 16 bytes whose parts are of a dtype.
+VECTORS = {"float32": "float4", "float64": "double2", "int32": "int4", "uint32": "uint4"}
+VECTOR_BYTES = 16
 MOST_INT = 2**31 - 1
 ALL_LANES = "0xffffffffu"
 _WRAPPING = {"add": "+", "subtract": "-", "multiply": "*"}
@@ -168,6 +172,8 @@ class CudaKernelText(KernelText):
         if buffer.scope is Scope.LOCAL:
             dtype = type_text(buffer.dtype, self.used)
             return f"{dtype} {buffer.name}[{buffer.size // self.kernel.threads}]"
+        if buffer.scope is Scope.STACK and buffer.nbytes == VECTOR_BYTES:
+            return f"alignas({VECTOR_BYTES}) {super().declaration(buffer)}"
         return super().declaration(buffer)
 
     def row(self, row: Row | Rows) -> str:
@@ -178,6 +184,8 @@ class CudaKernelText(KernelText):
     def statement(self, node: Statement, indent: str) -> list[str]:
         if isinstance(node, Sync):
             return [f"{indent}__syncthreads();"]
+        if isinstance(node, Copy):
+            return [f"{indent}{self.copy(node)};"]
         if isinstance(node, Combine):
             return [indent + line for line in self.combine(node)]
         return super().statement(node, indent)
@@ -246,6 +254,15 @@ class CudaKernelText(KernelText):
             start = f" + {axis.start}" if axis.start else ""
             lines.append(f"const {self.index} {axis.name} = {text}{start};")
         return lines
+
+    def copy(self, node: Copy) -> str:
+        """One load or store of 16 bytes between a thread's own memory and the device's."""
+        kind = VECTORS[node.row.buffer.dtype.name]
+        if node.row.buffer.scope is Scope.STACK:
+            own, place = node.row.buffer.name, index_text(node.to.position)
+            return f"TF_STORE({kind}, &{node.to.buffer.name}[{place}], *({kind} *){own})"
+        own, place = node.to.buffer.name, index_text(node.row.position)
+        return f"*({kind} *){own} = TF_LOAD({kind}, &{node.row.buffer.name}[{place}])"
 
     def combine(self, node: Combine) -> list[str]:
         """Halving by shuffles in each warp, then of the results of all warps."""

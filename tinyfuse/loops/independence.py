@@ -9,6 +9,7 @@ from tinyfuse.loops.dependence import Access, meet, with_loops
 from tinyfuse.loops.ir import (
     Alloc,
     Buffer,
+    Copy,
     For,
     HalveRow,
     LoopKind,
@@ -104,6 +105,9 @@ def _touched(statement: Statement) -> Iterator[Touched]:
         yield statement.buffer, place, {}, True
     elif isinstance(statement, HalveRow):
         yield _row(statement.row, statement.extent, True)
+    elif isinstance(statement, Copy):
+        yield _row(statement.row, statement.extent, False)
+        yield _row(statement.to, statement.extent, True)
     elif isinstance(statement, SortRow):
         yield _row(statement.row, statement.extent, False)
         yield _row(statement.to, statement.extent, True)

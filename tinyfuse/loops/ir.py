@@ -211,6 +211,15 @@ class Prefetch:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Copy:
+    """Copies the `extent` elements of a row to another one: 16 bytes, at places of 16 bytes."""
+
+    row: Row
+    to: Row
+    extent: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Combine:
     """Combines the values of a register that the threads of a block each have, so that all have the
     result. Where one thread has gone through all steps, that is its value already.
@@ -239,6 +248,7 @@ Statement = (
     | HalveRow
     | Transpose
     | Prefetch
+    | Copy
     | Combine
     | Sync
 )
@@ -455,7 +465,7 @@ def written_by(statement: Statement) -> tuple[Buffer, ...]:
         return (statement.to.buffer, statement.work.buffer)
     if isinstance(statement, HalveRow):
         return (statement.row.buffer,)
-    if isinstance(statement, Transpose):
+    if isinstance(statement, (Transpose, Copy)):
         return (statement.to.buffer,)
     return (statement.buffer,) if isinstance(statement, (Store, Combine)) else ()
 

@@ -11,6 +11,7 @@ from tinyfuse.loops.ir import (
     Buffer,
     Choice,
     Combine,
+    Copy,
     For,
     HalveRow,
     If,
@@ -164,6 +165,8 @@ class _Lines:
             block, to = (f"{self.row(r)} by {r.step}" for r in (node.block, node.to))
             shape = f"{node.columns} by {node.rows}"
             yield f"transpose {shape} elements of {block} to {to}, {node.lanes} lanes"
+        elif isinstance(node, Copy):
+            yield f"copy {node.extent} elements of {self.row(node.row)} to {self.row(node.to)}"
         elif isinstance(node, Combine):
             yield f"combine {node.buffer.name} of all threads by {node.name}"
         elif isinstance(node, Sync):

@@ -10,6 +10,7 @@ from tinyfuse.loops.ir import (
     Block,
     Buffer,
     Combine,
+    Copy,
     For,
     HalveRow,
     If,
@@ -61,6 +62,8 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
         return SortRow(node.sort, row, to, work, node.extent)
     if isinstance(node, (HalveRow, Prefetch)):
         return type(node)(_moved(node.row, values), node.extent)
+    if isinstance(node, Copy):
+        return Copy(_moved(node.row, values), _moved(node.to, values), node.extent)
     if isinstance(node, Transpose):
         blocks = (_moved(node.block, values), _moved(node.to, values))
         return Transpose(*blocks, node.rows, node.columns, node.lanes)
@@ -162,6 +165,8 @@ def with_buffers(
         if isinstance(node, SortRow):
             rows = (there(node.row), there(node.to), there(node.work))
             return SortRow(node.sort, *rows, node.extent)
+        if isinstance(node, Copy):
+            return Copy(there(node.row), there(node.to), node.extent)
         if isinstance(node, Transpose):
             places = (there(node.block), there(node.to))
             return Transpose(*places, node.rows, node.columns, node.lanes)
@@ -179,6 +184,8 @@ def rows_of(statement: Statement) -> tuple[Row | Rows, ...]:
         return (statement.row, statement.to, statement.work)
     if isinstance(statement, Transpose):
         return (statement.block, statement.to)
+    if isinstance(statement, Copy):
+        return (statement.row, statement.to)
     return (statement.row,) if isinstance(statement, (HalveRow, Prefetch)) else ()
 
 

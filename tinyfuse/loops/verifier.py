@@ -15,6 +15,7 @@ from tinyfuse.loops.ir import (
     Buffer,
     Choice,
     Combine,
+    Copy,
     For,
     HalveRow,
     If,
@@ -200,6 +201,11 @@ class _Scope:
             self.transpose(node, variables)
         elif isinstance(node, Prefetch):
             self.address(node.row.buffer, node.row.position, variables, guarded=True)
+        elif isinstance(node, Copy):
+            self.check(node.to.buffer not in self.inputs, f"{node.to.buffer.name} is an input")
+            for row in (node.row, node.to):
+                for position in (row.position, row.position + (node.extent - 1)):
+                    self.address(row.buffer, position, variables, guarded=False)
         elif isinstance(node, Combine):
             self.check(node.buffer in self.buffers, f"{node.buffer.name} is not there")
         elif isinstance(node, Sync):

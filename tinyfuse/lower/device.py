@@ -35,6 +35,8 @@ from tinyfuse.lower.barriers import WARP, with_barriers
 from tinyfuse.lower.device_blocks import BlockLowering
 from tinyfuse.lower.device_nests import Arranged, arranged, nested, simplified, with_places
 from tinyfuse.lower.device_tiles import SIDE, Tile, TileLowering, tile_of
+from tinyfuse.lower.device_transposes import lowered, transposed
+from tinyfuse.lower.device_vectors import vectors
 from tinyfuse.lower.scratch import aligned
 from tinyfuse.machine import Device
 from tinyfuse.records import replace
@@ -162,6 +164,9 @@ class _Mapping:
                 tile = None if named else tile_of(nest)
                 if tile:
                     return self.by_tiles(tile)
+                across = None if named else transposed(nest)
+                if across:
+                    return self.in_tiles(*lowered(across))
                 found = self.by_steps(named, nest)
                 if found:
                     return found
@@ -182,16 +187,25 @@ class _Mapping:
         inner = nest.body
         if nest.serial:
             inner = (nested(nest.serial, LoopKind.SERIAL, inner),)
+        wide = vectors(nest, [*self.buffers]) if nest.steps >= LEAST_APART else None
+        if wide:
+            nest, inner = wide
         threads = min(self.device.threads, _warps(nest.steps))
         blocks = min(self.device.blocks, -(-nest.steps // threads))
         return blocks, threads, (*named, nested(nest.shared, LoopKind.GRID, inner))
 
     def by_tiles(self, tile: Tile) -> tuple[int, int, tuple[Statement, ...]]:
         lowering = TileLowering(tile)
-        around = [loop.variable for loop in lowering.outer]
-        body = with_barriers(lowering.statements(), around, SIDE * SIDE)
+        return self.in_tiles(lowering.outer, lowering.statements(), SIDE * SIDE)
+
+    def in_tiles(
+        self, outer: Sequence[For], body: tuple[Statement, ...], threads: int = 0
+    ) -> tuple[int, int, tuple[Statement, ...]]:
+        """A tile of the result in each block. threads: as many as it is made for, if it is."""
+        around, threads = [loop.variable for loop in outer], threads or self.device.threads
+        body = with_barriers(body, around, threads)
         blocks = prod([axis.extent for axis in around])
-        return blocks, SIDE * SIDE, (nested(lowering.outer, LoopKind.BLOCKS, body),)
+        return blocks, threads, (nested(outer, LoopKind.BLOCKS, body),)
 
     def by_blocks(
         self, named: Sequence[Statement], nest: Arranged

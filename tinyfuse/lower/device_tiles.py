@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-from tinyfuse.dtypes import BOOL
 from tinyfuse.loops.ir import (
     Alloc,
     Buffer,
@@ -29,7 +28,6 @@ from tinyfuse.stage.expr import (
     Expr,
     IndexTest,
     Load,
-    Op,
     axes_of,
     rewrite,
     substitute,
@@ -271,15 +269,11 @@ class TileLowering:
 
     def guarded(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
         """What is done for the elements that there are."""
-        tests: list[Expr] = [
-            IndexTest(self.places[axis], None, axis.extent)
-            for axis in (self.tile.rows, self.tile.columns)
-            if axis.extent % self.tile.side
-        ]
-        if not tests:
-            return tuple(body)
-        test = tests[0] if len(tests) == 1 else Op("logical_and", tuple(tests), BOOL)
-        return (If(test, tuple(body), ()),)
+        made = tuple(body)
+        for axis in (self.tile.columns, self.tile.rows):
+            if axis.extent % self.tile.side:
+                made = (If(IndexTest(self.places[axis], None, axis.extent), made, ()),)
+        return made
 
     def unrolled(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         inner = For(self.column, LoopKind.UNROLL, body)

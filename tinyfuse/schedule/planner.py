@@ -74,7 +74,7 @@ def default_schedule(
     fuse: False stores every stage; only the parts of one reduction stay together. stored: names of
     stages that fusion leaves alone.
     """
-    carried = carried_blocks(stages) if fuse and not machine.device else ()
+    carried = carried_blocks(stages) if fuse else ()
     free = tuple([each for each in carried if not any(s.name in stored for s in each.stages)])
     try:
         return _scheduled(stages, machine, fuse, stored, free)
