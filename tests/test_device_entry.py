@@ -22,7 +22,7 @@ from tinyfuse.emit.launch import (
     RepeatLaunches,
     WhileLaunches,
 )
-from tinyfuse.errors import CudaError, DeviceMemoryError
+from tinyfuse.errors import CudaError, DeviceArrayError, DeviceMemoryError
 from tinyfuse.runtime.device_array import DeviceArray, copied
 from tinyfuse.runtime.device_entry import DeviceEntry
 from tinyfuse.runtime.driver import Device, Stream
@@ -222,3 +222,30 @@ def test_memory_that_does_not_suffice():
     del entry
     gc.collect()
     assert driver.state.memories == 0
+
+
+def part(array: DeviceArray) -> DeviceArray:
+    """All of it but the first element."""
+    place = array.address + array.dtype.itemsize
+    return DeviceArray(place, (array.size - 1,), array.dtype, array.stream, array)
+
+
+def test_inputs_that_are_not_aligned_are_copied(driver: FakeDriver):
+    entry = DeviceEntry(program("elementwise"), Device(driver), driver.image)
+    stream = Stream(entry.device)
+    x, y = PROGRAMS["elementwise"][1]
+    inputs = [part(copied(np.append(np.float32(0), array), stream)) for array in (x, y)]
+    (made,) = entry.put(stream, inputs)
+    assert made.numpy().tobytes() == results("elementwise")[0].tobytes()
+
+
+def test_outputs_that_are_not_aligned_are_refused(driver: FakeDriver):
+    entry = DeviceEntry(program("elementwise"), Device(driver), driver.image)
+    stream = Stream(entry.device)
+    inputs = [copied(array, stream) for array in PROGRAMS["elementwise"][1]]
+    with pytest.raises(DeviceArrayError) as caught:
+        entry.put(stream, inputs, [part(copied(np.zeros(71, np.float32), stream))])
+    assert str(caught.value) == (
+        "<float32[70] on emulated GPU 0> begins 4 bytes after a multiple of 16, where kernels "
+        "cannot write it: pass an array that is no part of another one, or a copy"
+    )

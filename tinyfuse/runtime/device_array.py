@@ -13,10 +13,18 @@ import numpy as np
 
 from tinyfuse.dtypes import describe, is_supported
 from tinyfuse.errors import DeviceArrayError
-from tinyfuse.runtime.driver import Device, Memory, Stream, copy_to_device, copy_to_host
+from tinyfuse.runtime.driver import (
+    Device,
+    Memory,
+    Stream,
+    copy_on_device,
+    copy_to_device,
+    copy_to_host,
+)
 from tinyfuse.runtime.exchange import Managed, export, imported
 
 ON_CUDA = 2  # DLPack's number for memory of NVIDIA's GPUs
+ALIGNMENT = 16  # bytes, of which kernels load as many at once
 _LEGACY, _NO_WAIT = 1, -1  # of streams, in both protocols
 
 
@@ -111,6 +119,15 @@ def copied(array: np.ndarray, stream: Stream) -> DeviceArray:
     if array.size:
         flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         copy_to_device(made.address, flat, stream)
+    return made
+
+
+def aligned(array: DeviceArray) -> DeviceArray:
+    """The array, or a copy of it where its memory does not begin where kernels want it to."""
+    if array.address % ALIGNMENT == 0 or not array.size:
+        return array
+    made = empty(array.shape, array.dtype, array.stream)
+    copy_on_device(made.address, array.address, array.nbytes, array.stream)
     return made
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tinyfuse.emit.launch import CudaBuffer, CudaProgram
-from tinyfuse.runtime.device_array import DeviceArray, copied, empty
+from tinyfuse.errors import DeviceArrayError
+from tinyfuse.runtime.device_array import ALIGNMENT, DeviceArray, aligned, copied, empty
 from tinyfuse.runtime.device_plan import DevicePlan
 from tinyfuse.runtime.driver import Device, Graph, Stream, copy_to_host, default_device
 from tinyfuse.runtime.nvcc import compile_cubin
@@ -85,18 +86,28 @@ class DeviceEntry:
 
         Returns:
             The outputs, ready in the stream.
+
+        Raises:
+            DeviceArrayError: an output's memory is not aligned to 16 bytes; inputs are copied then.
+            CudaError: the driver refused a launch.
         """
         self.device.use()
         if outputs is None:
             outputs = [empty((b.size,), b.dtype, stream) for b in self.buffers("output")]
+        _require_aligned(outputs)
+        inputs = [aligned(array) for array in inputs]
         self.plan.put(stream, [a.address for a in inputs], [a.address for a in outputs])
         return list(outputs)
 
     def graph(
         self, stream: Stream, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray]
     ) -> Graph:
-        """A graph of the program on these arrays, for many launches. Raises as `DevicePlan`'s."""
+        """A graph of the program on these arrays, for many launches. Raises as `DevicePlan`'s.
+
+        DeviceArrayError where the memory of one of them is not aligned to 16 bytes.
+        """
         self.device.use()
+        _require_aligned([*inputs, *outputs])
         return self.plan.capture(stream, [a.address for a in inputs], [a.address for a in outputs])
 
     def buffers(self, role: str) -> list[CudaBuffer]:
@@ -113,3 +124,13 @@ class DeviceEntry:
 
     def __repr__(self) -> str:
         return f"<{self.program.name} on {self.device!r}>"
+
+
+def _require_aligned(arrays: Sequence[DeviceArray]) -> None:
+    for array in arrays:
+        if array.address % ALIGNMENT:
+            raise DeviceArrayError(
+                f"{array!r} begins {array.address % ALIGNMENT} bytes after a multiple of "
+                f"{ALIGNMENT}, where kernels cannot write it: pass an array that is no part of "
+                "another one, or a copy"
+            )

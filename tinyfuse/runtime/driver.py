@@ -265,6 +265,13 @@ def copy_to_host(array: np.ndarray, place: int, stream: Stream) -> None:
     driver.check(code, f"copying {array.nbytes} bytes from {stream.device.name}")
 
 
+def copy_on_device(place: int, source: int, nbytes: int, stream: Stream) -> None:
+    """Copy between two addresses of the device, when the stream gets there."""
+    driver = stream.device.driver
+    code = driver.functions.cuMemcpyDtoDAsync_v2(place, source, nbytes, stream.handle)
+    driver.check(code, f"copying {nbytes} bytes on {stream.device.name}")
+
+
 class Module:
     """The kernels of a compiled text, on a device."""
 
