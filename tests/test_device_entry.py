@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 from collections.abc import Callable
 from typing import Any
@@ -22,10 +23,11 @@ from tinyfuse.emit.launch import (
     RepeatLaunches,
     WhileLaunches,
 )
-from tinyfuse.errors import CudaError, DeviceArrayError, DeviceMemoryError
+from tinyfuse.errors import CudaError, DeviceArrayError, DeviceMemoryError, NoGpuError
+from tinyfuse.runtime import device_entry
 from tinyfuse.runtime.device_array import DeviceArray, copied
 from tinyfuse.runtime.device_entry import DeviceEntry
-from tinyfuse.runtime.driver import Device, Stream
+from tinyfuse.runtime.driver import Device, Driver, Stream
 from tinyfuse.runtime.emulated_program import run_program
 from tinyfuse.testing.fake_gpu import FakeDriver
 
@@ -249,3 +251,26 @@ def test_outputs_that_are_not_aligned_are_refused(driver: FakeDriver):
         "<float32[70] on emulated GPU 0> begins 4 bytes after a multiple of 16, where kernels "
         "cannot write it: pass an array that is no part of another one, or a copy"
     )
+
+
+# -- jit(target="cuda")
+
+
+def test_a_jitted_function_runs_on_the_gpu(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch):
+    device = Device(driver)
+    entry = functools.partial(DeviceEntry, device=device, compiled=driver.image)
+    monkeypatch.setattr(device_entry, "DeviceEntry", entry)
+    function, arguments = PROGRAMS["layernorm"]
+    made = tinyfuse.jit(function, target="cuda")(*arguments)
+    assert made.tobytes() == results("layernorm")[0].tobytes()
+    assert driver.state.launches == 1
+
+
+def test_a_jitted_function_without_a_gpu(monkeypatch: pytest.MonkeyPatch):
+    def none() -> Device:
+        return Device(Driver("libcuda-that-is-missing.so.1"))
+
+    monkeypatch.setattr(device_entry, "default_device", none)
+    function, arguments = PROGRAMS["softmax"]
+    with pytest.raises(NoGpuError, match=r'with target="cuda-emulated"$'):
+        tinyfuse.jit(function, target="cuda")(*arguments)
