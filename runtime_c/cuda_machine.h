@@ -37,6 +37,7 @@ typedef struct {
   const char *name;
   __SIZE_TYPE__ element; // bytes of what it points to; 0: a number
   int constant;          // it points to what cannot be written
+  __SIZE_TYPE__ bytes;   // of the number, or of the address
 } tf_parameter;
 
 typedef struct {

@@ -196,12 +196,12 @@ static inline T atomic(pointer<T> to, Change change, int line) {
 template <class T>
 struct argument {
   static T get(void *from, tf_array *) { return *(T *)from; }
-  static constexpr tf_parameter parameter(const char *name) { return {name, 0, 0}; }
+  static constexpr tf_parameter parameter(const char *name) { return {name, 0, 0, sizeof(T)}; }
 };
 template <class T>
 struct argument<pointer<T>> {
   static pointer<T> get(void *from, tf_array *array) { return {*(T **)from, array}; }
-  static constexpr tf_parameter parameter(const char *name) { return {name, sizeof(T), is_const<T>::value}; }
+  static constexpr tf_parameter parameter(const char *name) { return {name, sizeof(T), is_const<T>::value, sizeof(T *)}; }
 };
 
 #define TF_IN(T) tf::pointer<const T>
@@ -235,12 +235,12 @@ static inline T atomic(T *to, Change change, int) {
 template <class T>
 struct argument {
   static T get(void *from, tf_array *) { return *(T *)from; }
-  static constexpr tf_parameter parameter(const char *name) { return {name, 0, 0}; }
+  static constexpr tf_parameter parameter(const char *name) { return {name, 0, 0, sizeof(T)}; }
 };
 template <class T>
 struct argument<T *> {
   static T *get(void *from, tf_array *) { return *(T **)from; }
-  static constexpr tf_parameter parameter(const char *name) { return {name, sizeof(T), is_const<T>::value}; }
+  static constexpr tf_parameter parameter(const char *name) { return {name, sizeof(T), is_const<T>::value, sizeof(T *)}; }
 };
 template <class T>
 struct argument<T *__restrict> : argument<T *> {};

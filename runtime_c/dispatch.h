@@ -12,7 +12,7 @@
 #include <numpy/arrayobject.h>
 
 enum {
-  MOST_ARGUMENTS = 64, // things that a call looks at
+  MOST_ARGUMENTS = 512, // things that a call looks at: weights of many layers, and what is around them
   MOST_OUTPUTS = 32,
 };
 

@@ -1,9 +1,11 @@
 // A pool of threads for loops whose iterations are independent.
 //
-// No thread exists before the first loop that is long enough. A loop is cut into chunks that the
-// threads take in turn, the caller among them; which thread runs which chunk must not matter. A
-// caller that finds the pool busy, that is itself inside such a loop, or that is not the
-// process's main thread, runs its whole loop by itself. A forked child has a fresh pool.
+// No thread exists before the first loop that is long enough. A loop is cut into equal shares, one
+// for each thread, the caller among them: loops over the same rows, one after another and in call
+// after call, so find them in the caches of the same processor. A share is taken in chunks, and who
+// is done takes chunks of the others' shares; which thread runs which chunk must not matter. A
+// caller that finds the pool busy, that is itself inside such a loop, or that is not the process's
+// main thread, runs its whole loop by itself. A forked child has a fresh pool.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -23,6 +25,7 @@ struct tf_pool {
 
 enum {
   MAX_THREADS = 256,
+  CACHE_LINE = 64,
   CHUNKS_PER_THREAD = 4, // so that a thread that is held up does not hold up the others
   PAUSES = 2000,         // spun before sleeping, some tens of microseconds
   STACK_BYTES = 8 << 20, // as the main thread's; other systems give far less
@@ -36,13 +39,21 @@ typedef struct {
 
 static limited_pool pools[MAX_THREADS + 1];
 
+// What a thread begins with, in a cache line of its own.
+typedef struct {
+  _Alignas(CACHE_LINE) atomic_long next; // where the next chunk begins
+  long end;
+} share;
+
+static share shares[MAX_THREADS];
+
 // The loop being run. Its fields are written by its owner while `open` is 0 and `active` is 0, and
 // read by a worker only between counting itself in `active` and out again, once it saw `open`.
 static struct {
   tf_task task;
   void *const *buffers;
-  long extent, chunk;
-  atomic_long next;   // where the next chunk begins
+  long chunk;
+  int threads;        // and shares
   atomic_int open;    // whether workers may join
   atomic_int tickets; // how many more may
   atomic_int active;  // workers that may be looking at the fields
@@ -84,18 +95,20 @@ static int on_main_thread(void) {
 #endif
 }
 
-static void run_chunks(void) {
-  long extent = job.extent, chunk = job.chunk;
-  for (;;) {
-    long begin = atomic_fetch_add(&job.next, chunk);
-    if (begin >= extent) return;
-    job.task(job.buffers, begin, smaller(begin + chunk, extent));
+static void run_share(share *own) {
+  while (atomic_load(&own->next) < own->end) {
+    long begin = atomic_fetch_add(&own->next, job.chunk);
+    if (begin < own->end) job.task(job.buffers, begin, smaller(begin + job.chunk, own->end));
   }
 }
 
-static void join_job(void) {
+static void run_chunks(int own) {
+  for (int i = 0; i < job.threads; i++) run_share(&shares[(own + i) % job.threads]);
+}
+
+static void join_job(int number) {
   atomic_fetch_add(&job.active, 1);
-  if (atomic_load(&job.open) && atomic_fetch_sub(&job.tickets, 1) > 0) run_chunks();
+  if (atomic_load(&job.open) && atomic_fetch_sub(&job.tickets, 1) > 0) run_chunks(number);
   if (atomic_fetch_sub(&job.active, 1) == 1 && atomic_load(&owner_waits)) {
     pthread_mutex_lock(&mutex);
     pthread_cond_signal(&done);
@@ -117,11 +130,20 @@ static unsigned long next_generation(unsigned long seen) {
   return atomic_load(&generation);
 }
 
+// What a worker is told: its number, where the caller is 0, and the generation when it started.
+typedef struct {
+  int number;
+  unsigned long seen;
+} recruit;
+
+static recruit recruits[MAX_THREADS];
+
 static void *worker(void *argument) {
-  unsigned long seen = (uintptr_t)argument;
+  const recruit *told = argument;
+  unsigned long seen = told->seen;
   for (;;) {
     seen = next_generation(seen);
-    join_job();
+    join_job(told->number);
   }
   return NULL;
 }
@@ -136,9 +158,13 @@ static void start_workers(int wanted) {
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, STACK_BYTES);
-  void *seen = (void *)(uintptr_t)atomic_load(&generation);
   pthread_t thread;
-  while (workers < wanted && !pthread_create(&thread, &attributes, worker, seen)) workers++;
+  while (workers < wanted) {
+    recruit *told = &recruits[workers];
+    *told = (recruit){workers + 1, atomic_load(&generation)};
+    if (pthread_create(&thread, &attributes, worker, told)) break;
+    workers++;
+  }
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -163,18 +189,21 @@ static void wait_for_workers(void) {
 }
 
 static void run_parallel(int threads, tf_task task, void *const *buffers, long extent, long grain) {
-  long share = quotient_up(extent, (long)threads * CHUNKS_PER_THREAD);
+  long grains = quotient_up(extent, grain);
   job.task = task;
   job.buffers = buffers;
-  job.extent = extent;
-  job.chunk = grain * quotient_up(share, grain);
-  int helpers = (int)smaller(threads, quotient_up(extent, job.chunk)) - 1;
-  atomic_store(&job.next, 0);
+  job.threads = (int)smaller(threads, grains);
+  job.chunk = grain * quotient_up(quotient_up(grains, job.threads), CHUNKS_PER_THREAD);
+  for (int i = 0; i < job.threads; i++) {
+    atomic_store(&shares[i].next, grain * (grains * i / job.threads));
+    shares[i].end = smaller(grain * (grains * (i + 1) / job.threads), extent);
+  }
+  int helpers = job.threads - 1;
   atomic_store(&job.tickets, helpers);
   start_workers(helpers);
   atomic_store(&job.open, 1);
   announce_job(helpers);
-  run_chunks();
+  run_chunks(0);
   atomic_store(&job.open, 0);
   wait_for_workers();
 }

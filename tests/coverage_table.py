@@ -1,4 +1,4 @@
-"""Writes COVERAGE.md: `python -m tests.coverage_table`."""
+"""Writes tinyfuse/trace/COVERAGE.md: `python -m tests.coverage_table`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import tinyfuse.trace
 from tests.coverage_names import UFUNC_METHODS, attributes, functions
 from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS
 from tinyfuse.trace import Tracer
@@ -16,7 +17,7 @@ from tinyfuse.trace.dispatch import function_name
 from tinyfuse.trace.listing import supported_functions
 from tinyfuse.trace.refusals import NUMPYS_OWN, reason_of
 
-FILE = Path(__file__).parent.parent / "COVERAGE.md"
+FILE = Path(tinyfuse.trace.__file__).parent / "COVERAGE.md"
 
 PAGE = """\
 # numpy's functions under tinyfuse

@@ -14,7 +14,8 @@ import pytest
 
 import tinyfuse
 from tests.programs import PROGRAMS
-from tinyfuse.compilation import Compiled, Lowered
+from tinyfuse.compilation import Lowered
+from tinyfuse.compiled import Compiled
 from tinyfuse.errors import InPlaceWriteError, UnsupportedDtypeError
 from tinyfuse.fixed import Constant
 from tinyfuse.kept import Kept

@@ -134,6 +134,7 @@ DIRECT: dict[str, tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = 
     "a captured number": (lambda x: x * FACTOR + WEIGHT, (X,), {}),
     "a helper": (helper, (X,), {}),
     "a list of arrays": (lambda p: p[0] + p[1], ([X, Y],), {}),
+    "weights of many layers": (lambda p: p[0] + p[-1], ([X + i for i in range(200)],), {}),
     "containers in containers": (
         lambda p, n: p["a"][0] * p["b"].first + n + p["b"].second,
         ({"a": (X, 2), "b": Pair(Y, 0.5), "c": None}, 2),
@@ -851,7 +852,7 @@ def test_jitted_functions_are_called_by_vectorcall():
         {"arguments": ((3, 0, None, None, (), 4, None, ()),)},
         {"arguments": ((1, 0, None, None, (3,), 4, None, ()),)},
         {"arguments": ((1, 0, None, None, (), 6, [], ()),)},
-        {"arguments": 65 * ((1, 0, None, None, (), 4, None, ()),)},
+        {"arguments": (direct_module.MOST_ARGUMENTS + 1) * ((1, 0, None, None, (), 4, None, ()),)},
         {"arguments": (5,)},
         {"arguments": None},
         {"operands": (1,)},
@@ -867,7 +868,7 @@ def test_jitted_functions_are_called_by_vectorcall():
         {"pool": "x"},
         {"entry": "x"},
     ],
-    ids=str,
+    ids=lambda change: str(change)[:60],
 )
 def test_what_describes_no_call_is_refused(change: dict[str, Any]):
     description = {

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +22,8 @@ from tests.cuda_kernels import (
     normal,
     softmax,
     source,
+    stencil,
+    tensor_cores,
     transpose,
     transpose_naive,
     votes,
@@ -260,3 +265,32 @@ def test_what_plain_pointers_write_has_a_value(check: bool):
     result = emulate(RAW, "rows", 1, 8, x, fresh(8), fresh(8), check=check)
     assert result.error is None
     np.testing.assert_array_equal(result.arrays[2], 6 * x)
+
+
+# -- compilers
+
+
+def test_clang_gives_the_same(monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("ziglang")
+    monkeypatch.setenv("CC", f"{sys.executable} -m ziglang cc")
+    emulator.emulated.cache_clear()
+    for made in (stencil(), tensor_cores()):
+        for check in (True, False):
+            result = made.run(check=check, order="random")
+            assert result.error is None
+            assert made.difference(result) <= made.tolerance
+    emulator.emulated.cache_clear()
+
+
+def test_the_emulator_compiles_for_arm64(tmp_path: Path):
+    pytest.importorskip("ziglang")
+    source_file = tmp_path / "machine.c"
+    source_file.write_text(emulator.machine_text())
+    zig = [sys.executable, "-m", "ziglang", "cc", "-target", "aarch64-linux-gnu"]
+    flags = ["-std=c11", "-O1", "-Wall", "-Wno-sign-compare", "-Werror", "-fPIC", "-shared"]
+    made = subprocess.run(
+        [*zig, *flags, str(source_file), "-o", str(tmp_path / "machine.so")],
+        capture_output=True,
+        text=True,
+    )
+    assert (made.returncode, made.stderr) == (0, "")

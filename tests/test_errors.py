@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import pickle
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import tinyfuse
 from tests.trace_checking import trace_call
 from tinyfuse import errors
+from tinyfuse.tracebacks import without_internal_frames
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -460,7 +462,7 @@ CASES: list[tuple[Callable[..., Any], type[Exception], type[Exception], str]] = 
         einsum_in_another_order,
         errors.UnsupportedArgumentError,
         TypeError,
-        "np.einsum(..., order=) is not supported",
+        "np.einsum(..., order=) is not supported: leave it out",
     ),
 ]
 
@@ -559,7 +561,7 @@ def test_a_real_array_that_is_written_after_its_use() -> None:
 
 
 def test_the_traceback_ends_at_the_users_line() -> None:
-    error = errors.without_internal_frames(failure(different_shapes, X))
+    error = without_internal_frames(failure(different_shapes, X))
     names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
     assert names[-1] == "different_shapes"
     assert not any(
@@ -582,6 +584,8 @@ def test_every_error_explains_itself() -> None:
         if isinstance(cls, type) and issubclass(cls, errors.TinyfuseError):
             assert cls.__doc__, name
             assert len(cls.__doc__.split("\n")) > 4 or cls is errors.TinyfuseError, name
+            assert cls.__module__ == "tinyfuse.errors"
+            assert pickle.loads(pickle.dumps(cls("no"))).args == ("no",)
 
 
 def test_supported_functions_can_be_called_and_others_say_where_they_are_listed() -> None:

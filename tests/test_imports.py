@@ -12,12 +12,13 @@ import tinyfuse
 
 ROOT = Path(tinyfuse.__file__).parent
 LEVELS = (
-    *("config", "errors", "records", "dispatch", "dtypes", "memory", "tree", "cache_directory"),
-    *("fixed", "constants", "machine", "occupancy", "source"),
+    *("config", "errors", "tracebacks", "records", "dispatch", "dtypes", "memory", "tree"),
+    *("cache_directory", "large_pages", "fixed", "constants", "machine", "occupancy", "source"),
     *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime", "calibration"),
     *("naming", "control_flow", "parameters", "signature", "effects", "finite_check", "executable"),
     *("direct", "python_call", "direct_call"),
-    *("scheduling", "kept", "compilation", "bound", "by_value", "pickling", "jitted", "api"),
+    *("scheduling", "kept", "compiled", "compilation"),
+    *("bound", "by_value", "pickling", "jitted", "api"),
     *("quantiles", "keys", "random"),
     *("inspect", "testing", "nn", "__init__"),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +10,11 @@ import numpy as np
 import pytest
 
 import tinyfuse
+from tests.loop_checking import assert_same, kinds_of_loops
 from tinyfuse.errors import TinyfuseError
-from tinyfuse.graph.control import all_graphs
 from tinyfuse.testing import Ladder
 from tinyfuse.testing.case import Case
 from tinyfuse.trace import loop_statements
-from tinyfuse.tree import flatten
 
 GENERATOR = np.random.default_rng(0)
 SQUARE, LINE, OTHER = GENERATOR.random((9, 9)), GENERATOR.random(9), GENERATOR.random(9)
@@ -25,21 +23,6 @@ SQUARE, LINE, OTHER = GENERATOR.random((9, 9)), GENERATOR.random(9), GENERATOR.r
 @pytest.fixture(autouse=True)
 def few_turns_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_statements, "MOST_UNROLLED", 4)
-
-
-def loops_in(function: Callable[..., Any], *args: Any) -> list[str]:
-    graph = tinyfuse.jit(function).lower(*copy.deepcopy(args)).graph
-    eqns = [eqn for each in all_graphs(graph) for eqn in each.eqns]
-    return [eqn.primitive.name for eqn in eqns if eqn.primitive.name in ("loop", "while")]
-
-
-def assert_same(function: Callable[..., Any], *args: Any) -> None:
-    mine, its = copy.deepcopy(args), copy.deepcopy(args)
-    expected, found = function(*mine), tinyfuse.jit(function)(*its)
-    pairs = zip(flatten((expected, mine))[0], flatten((found, its))[0], strict=True)
-    for one, other in pairs:
-        assert type(one) is type(other)
-        np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 def backwards(x: Any) -> Any:
@@ -124,12 +107,12 @@ FORMS: list[tuple[Callable[..., Any], tuple[Any, ...], list[str]]] = [
 @pytest.mark.parametrize(("function", "args", "loops"), FORMS)
 def test_loops_stay_loops(function: Callable[..., Any], args: tuple[Any, ...], loops: list[str]):
     assert_same(function, *args)
-    assert loops_in(function, *args) == loops
+    assert kinds_of_loops(function, *args) == loops
 
 
 def test_zip_with_keywords_is_pythons():
     assert_same(in_pairs, LINE, OTHER)
-    assert loops_in(in_pairs, LINE, OTHER) == ["loop"]
+    assert kinds_of_loops(in_pairs, LINE, OTHER) == ["loop"]
 
 
 def test_every_level_computes_the_same_bits():
@@ -189,6 +172,6 @@ def two_at_once(A: Any) -> Any:  # noqa: N803
 def test_other_slices_are_written_out_or_raise_as_in_numpy():
     assert_same(two_at_once, SQUARE)
     assert_same(returned, LINE)
-    assert loops_in(two_at_once, SQUARE) == loops_in(returned, LINE) == []
+    assert kinds_of_loops(two_at_once, SQUARE) == kinds_of_loops(returned, LINE) == []
     with pytest.raises((ValueError, TinyfuseError)):
         tinyfuse.jit(of_another_length)(LINE)

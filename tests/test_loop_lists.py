@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tinyfuse
-from tests.test_rolling import assert_same, loops_in
+from tests.loop_checking import assert_same, loops_in
 from tinyfuse.testing import Ladder
 from tinyfuse.testing.case import Case
 

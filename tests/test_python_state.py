@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import tinyfuse
-from tests.test_rolling import LINE, assert_same, loops_in
+from tests.loop_checking import assert_same, loops_in
+from tests.test_rolling import LINE
 from tinyfuse.trace import loop_statements
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -11,15 +10,14 @@ import numpy as np
 import pytest
 
 import tinyfuse
+from tests.loop_checking import assert_same, loops_in
 from tests.loop_programs import loop_case
 from tests.written_bytes import written_bytes
-from tinyfuse.graph.control import all_graphs
 from tinyfuse.testing import Ladder
 from tinyfuse.testing.case import Case
 from tinyfuse.testing.compare import difference
 from tinyfuse.testing.variants import Variant, fused, random
 from tinyfuse.trace import loop_statements
-from tinyfuse.tree import flatten
 
 GENERATOR = np.random.default_rng(0)
 
@@ -27,23 +25,6 @@ GENERATOR = np.random.default_rng(0)
 @pytest.fixture(autouse=True)
 def few_turns_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_statements, "MOST_UNROLLED", 16)
-
-
-def loops_in(function: Callable[..., Any], *args: Any) -> int:
-    """How many loops the graph has, those inside others too."""
-    graph = tinyfuse.jit(function).lower(*copy.deepcopy(args)).graph
-    eqns = [eqn for each in all_graphs(graph) for eqn in each.eqns]
-    return sum(eqn.primitive.name == "loop" for eqn in eqns)
-
-
-def assert_same(function: Callable[..., Any], *args: Any) -> None:
-    """jit returns what the function does, and writes its arguments alike."""
-    mine, its = copy.deepcopy(args), copy.deepcopy(args)
-    expected, found = function(*mine), tinyfuse.jit(function)(*its)
-    pairs = zip(flatten((expected, mine))[0], flatten((found, its))[0], strict=True)
-    for one, other in pairs:
-        assert type(one) is type(other)
-        np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 # -- loops as people write them

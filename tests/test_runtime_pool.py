@@ -42,19 +42,25 @@ int counting(void *const *arrays, void *scratch, const tf_pool *pool) {{
 }}
 """
 
-# arrays: a counter of the threads that have come, the number that each of two chunks saw in the end
+# arrays: a counter of the threads that have come, the number that each of two chunks saw in the
+# end, the thread that ran each
 MEETING = f"""\
+#define _GNU_SOURCE
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 {POOL}
 static void meet(void *const *buffers, long begin, long end) {{
   atomic_int *arrived = buffers[0];
   int *seen = buffers[1];
+  long *threads = buffers[2];
   time_t start = time(0);
   for (long i = begin; i < end; i++) {{
     atomic_fetch_add(arrived, 1);
     while (atomic_load(arrived) < 2 && time(0) - start < 60) {{}}
     seen[i] = atomic_load(arrived);
+    threads[i] = syscall(SYS_gettid);
   }}
 }}
 
@@ -144,9 +150,20 @@ def test_a_grain_below_one_is_one(counting):
     assert chunks == [1, 1, 1]
 
 
-def test_long_loops_are_cut_into_four_chunks_for_each_thread(counting):
+def test_long_loops_are_cut_into_equal_shares_of_four_chunks_for_each_thread(counting):
     chunks, _ = count(counting, 1000, 10, 2)
-    assert chunks == [130] * 7 + [90]
+    assert chunks == [130, 130, 130, 110] * 2
+    chunks, _ = count(counting, 28, 1, 2)
+    assert chunks == [4, 4, 4, 2] * 2
+
+
+def test_a_thread_keeps_to_its_share_from_loop_to_loop():
+    """Where both are there in time: who is done early takes of the other's."""
+    meeting = load(build(MEETING, "meeting", libc=True), "meeting")
+    for _ in range(20):
+        arrived, seen, threads = np.zeros(1, np.int32), np.zeros(2, np.int32), np.zeros(2, np.int64)
+        meeting([arrived, seen, threads], None, 2)
+        assert threads[0] == threading.get_native_id() != threads[1]
 
 
 def test_one_thread_needs_no_pool(counting):
@@ -157,8 +174,8 @@ def test_one_thread_needs_no_pool(counting):
 def test_two_threads_run_at_the_same_time():
     meeting = load(build(MEETING, "meeting", libc=True), "meeting")
     for _ in range(50):
-        arrived, seen = np.zeros(1, np.int32), np.zeros(2, np.int32)
-        meeting([arrived, seen], None, 2)
+        arrived, seen, threads = np.zeros(1, np.int32), np.zeros(2, np.int32), np.zeros(2, np.int64)
+        meeting([arrived, seen, threads], None, 2)
         assert seen.tolist() == [2, 2]
 
 

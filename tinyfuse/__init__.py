@@ -12,7 +12,8 @@ from tinyfuse.fixed import constant
 if TYPE_CHECKING:
     from tinyfuse import errors, nn, random, testing
     from tinyfuse.calibration import calibrate
-    from tinyfuse.compilation import Compiled, Lowered, Traced
+    from tinyfuse.compilation import Lowered, Traced
+    from tinyfuse.compiled import Compiled
     from tinyfuse.control_flow import cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
     from tinyfuse.inspect import explain
     from tinyfuse.inspect.bisect import bisect
@@ -56,7 +57,7 @@ __all__ = [
 
 # Public names that are imported when they are first asked for, and the modules that they are in.
 _LATER = {
-    "Compiled": "tinyfuse.compilation",
+    "Compiled": "tinyfuse.compiled",
     "Lowered": "tinyfuse.compilation",
     "Schedule": "tinyfuse.schedule.schedule",
     "Traced": "tinyfuse.compilation",

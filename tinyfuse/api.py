@@ -34,7 +34,7 @@ __all__ = [
     "make_graph",
 ]
 
-Target = Literal["c", "cuda-emulated"]
+Target = Literal["c", "cuda", "cuda-emulated"]
 TARGETS = get_args(Target)
 MAX_SIZE = 256  # programs in memory of one function
 
@@ -110,8 +110,9 @@ def jit(
         rewrites: names of those to apply, each of which changes bits; None: "online_softmax", by
             which attention needs no array of all weights (`tinyfuse.graph.online_softmax`).
             "fold_batch_norm" moves the scales of channels into the weights of products.
-        target: "c", or "cuda-emulated": as CUDA, of which an emulator runs every thread on the CPU
-            and checks what it does, with the same bits as C.
+        target: "c"; "cuda": as CUDA on a GPU, to which each call copies its arrays and from which
+            it copies the results; "cuda-emulated": as CUDA, of which an emulator runs every thread
+            on the CPU and checks what it does. The bits are the same.
         maxsize: how many programs are kept in memory; the one used longest ago goes first.
 
     Raises:
@@ -135,20 +136,22 @@ def jit(
     if not callable(function):
         hint = ": put jit below it" if isinstance(function, classmethod | property) else ""
         raise TypeError(f"jit takes a function, not a {type(function).__name__}{hint}")
-    _check_options(schedule, check, maxsize)
-    options = Options(
-        bool(fuse) and check is None,
-        _checked_threads(threads),
-        schedule,
-        check,
-        _checked_rewrites(rewrites),
-        _checked_target(target),
-    )
+    if maxsize < 1:
+        raise ValueError(f"maxsize must be positive, not {maxsize}")
+    options = _options(fuse, threads, schedule, check, rewrites, target)
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     return JittedFunction(function, static, options, maxsize)
 
 
-def _check_options(schedule: object, check: object, maxsize: int) -> None:
+def _options(
+    fuse: bool,
+    threads: int | None,
+    schedule: Callable[[Stages], Schedule] | None,
+    check: Literal["nan"] | None,
+    rewrites: Sequence[str] | None,
+    target: str,
+) -> Options:
+    """Those of `jit`, of the values that they may have."""
     if schedule is not None and not callable(schedule):
         raise TypeError(
             f"schedule takes a function of the stages, not {schedule!r:.60}: to run a schedule that"
@@ -156,8 +159,10 @@ def _check_options(schedule: object, check: object, maxsize: int) -> None:
         )
     if check not in (None, "nan"):
         raise ValueError(f"check must be None or 'nan', not {check!r}")
-    if maxsize < 1:
-        raise ValueError(f"maxsize must be positive, not {maxsize}")
+    if target not in TARGETS:
+        raise ValueError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
+    fuse, names = bool(fuse) and check is None, _checked_rewrites(rewrites)
+    return Options(fuse, _checked_threads(threads), schedule, check, names, target)
 
 
 def _checked_rewrites(names: Sequence[str] | None) -> tuple[str, ...]:
@@ -169,12 +174,6 @@ def _checked_rewrites(names: Sequence[str] | None) -> tuple[str, ...]:
         known = ", ".join(REWRITES)
         raise ValueError(f"rewrites: there is no {unknown[0]!r}, only: {known}")
     return tuple([name for name in REWRITES if name in wanted])
-
-
-def _checked_target(target: str) -> str:
-    if target not in TARGETS:
-        raise ValueError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
-    return target
 
 
 def _checked_threads(threads: int | None) -> int | None:

@@ -23,7 +23,7 @@ from tinyfuse.trace.captured import Guard, Same, SameParts, SameType, is_constan
 from tinyfuse.tree import LEAF, TreeDef, parts_of, slots
 
 # These, and the members of the classes below, are as in runtime_c/dispatch.h.
-MOST_ARGUMENTS = 64
+MOST_ARGUMENTS = 512
 MOST_OUTPUTS = 32
 
 # From here on other threads may run Python while a program computes; letting them and getting back

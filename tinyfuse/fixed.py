@@ -10,6 +10,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from tinyfuse.dtypes import is_supported, native
 from tinyfuse.errors import InPlaceWriteError, UnsupportedDtypeError
+from tinyfuse.large_pages import copied
 from tinyfuse.tree import ByIdentity
 
 
@@ -47,16 +48,14 @@ class Constant(NDArrayOperatorsMixin, ByIdentity):
     __slots__ = ("__weakref__", "_array")
 
     def __init__(self, values: Any) -> None:
-        array = np.array(values, order="C")
+        array = np.asarray(values)
         dtype = native(array.dtype)
         if not is_supported(dtype):
             raise UnsupportedDtypeError(
                 f"constant: an array of dtype {array.dtype} cannot be computed with; convert it "
                 "with astype"
             )
-        array = array.astype(dtype, copy=False)
-        array.flags.writeable = False
-        self._array = array.view()  # whose flags cannot be set
+        self._array = copied(array, dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """The elements: an array that cannot be written, or a copy."""

@@ -19,13 +19,7 @@ from tinyfuse.bound import BoundFunction
 from tinyfuse.by_value import ByValue
 from tinyfuse.config import compile_log as log
 from tinyfuse.dispatch import Dispatcher
-from tinyfuse.errors import (
-    ArgumentError,
-    SideEffectError,
-    TinyfuseError,
-    is_internal,
-    without_internal_frames,
-)
+from tinyfuse.errors import ArgumentError, SideEffectError, TinyfuseError
 from tinyfuse.parameters import Arguments, Form, Function, Options, Parameters
 from tinyfuse.pickling import plain, reduced
 from tinyfuse.signature import (
@@ -42,6 +36,7 @@ from tinyfuse.signature import (
     signature_of,
     take_apart,
 )
+from tinyfuse.tracebacks import show_users_frames, without_internal_frames
 from tinyfuse.tree import LEAF, Leaf, TreeDef, flatten
 
 if TYPE_CHECKING:
@@ -320,7 +315,7 @@ class JittedFunction(Dispatcher, Leaf):
 
     def _compile(self, call: Call, told: bool = False) -> Executable:
         """told: whether the log has the reason already."""
-        from tinyfuse.compilation import log_compilation
+        from tinyfuse.compiled import log_compilation
 
         self._require_elements(call)
         mode.compiling += 1
@@ -419,13 +414,3 @@ def function_name(function: Any) -> str:
         function = function.func
     name = getattr(function, "__name__", type(function).__name__)
     return "".join(letter for letter in name if letter.isalnum() or letter == "_") or "function"
-
-
-def show_users_frames(error: Exception) -> None:
-    """Take tinyfuse's frames out of the traceback, unless the error is a fault of tinyfuse's."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    ours = place is not None and is_internal(place.tb_frame)
-    if not ours or isinstance(error, TinyfuseError):
-        without_internal_frames(error)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tinyfuse.large_pages import lasting
 from tinyfuse.runtime.library import aligned
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Kept:
             return
         constants = self._constants()
         given = [constants[buffer.name] for buffer in loops.inputs]
-        made = [aligned(buffer.nbytes)[: buffer.nbytes] for buffer in loops.outputs]
+        made = [lasting(buffer.nbytes) for buffer in loops.outputs]
         threads = self._lowered.options.threads if loops.shares_work else 1
         memory = aligned(loops.scratch_bytes)  # not kept, as that of calls is
         status = entry([*given, *made], memory, threads)

@@ -134,7 +134,7 @@ def truncated_normal(
     """Of mean 0 and deviation 1, given that they are within bounds."""
     to = _float_type(dtype)
     low, high = [NUMPY.asarray(each).astype(to) for each in (lower, upper)]
-    shape = np.broadcast_shapes(low.shape, high.shape) if shape is None else shape_of(shape)
+    shape = _asked_shape(shape, low.shape, high.shape)
     first, last = _normal_mass(low), _normal_mass(high)
     middle = first + _positive(key, shape, to) * (last - first)
     return np.clip(normal_quantile(middle), low, high)
@@ -179,7 +179,7 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = float) -> Any:
 @drawn
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = float) -> Any:
     scale = NUMPY.asarray(scale).astype(_float_type(dtype))
-    return np.sqrt(2 * exponential(key, _own_shape(scale, shape), dtype)) * scale
+    return np.sqrt(2 * exponential(key, _asked_shape(shape, scale.shape), dtype)) * scale
 
 
 @drawn
@@ -194,13 +194,13 @@ def weibull_min(
 @drawn
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = float) -> Any:
     power = NUMPY.asarray(b).astype(_float_type(dtype))
-    return np.exp(exponential(key, _own_shape(power, shape), dtype) / power)
+    return np.exp(exponential(key, _asked_shape(shape, power.shape), dtype) / power)
 
 
 @drawn
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = float) -> Any:
     sigma = NUMPY.asarray(sigma).astype(_float_type(dtype))
-    return np.exp(normal(key, _own_shape(sigma, shape), dtype) * sigma)
+    return np.exp(normal(key, _asked_shape(shape, sigma.shape), dtype) * sigma)
 
 
 @drawn
@@ -209,16 +209,16 @@ def triangular(
 ) -> Any:
     to = _float_type(dtype)
     low, top, high = [NUMPY.asarray(each).astype(to) for each in (left, mode, right)]
-    shape = np.broadcast_shapes(low.shape, top.shape, high.shape) if shape is None else shape
+    shape = _asked_shape(shape, low.shape, top.shape, high.shape)
     fraction = _fraction(key, shape, to)
     before = low + np.sqrt(fraction * (high - low) * (top - low))
     behind = high - np.sqrt((1 - fraction) * (high - low) * (high - top))
     return np.where(fraction < (top - low) / (high - low), before, behind)
 
 
-def _own_shape(parameter: Any, shape: Any) -> Any:
-    """That of a parameter, where none is asked for."""
-    return parameter.shape if shape is None else shape
+def _asked_shape(shape: Any, *own: tuple[int, ...]) -> tuple[int, ...]:
+    """Where none is asked for that of parameters, which broadcast."""
+    return np.broadcast_shapes(*own) if shape is None else shape_of(shape)
 
 
 # -- of some of their own parameters
@@ -232,7 +232,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = float) -> Any:
     """
     to = _float_type(dtype)
     a = NUMPY.asarray(a).astype(to)
-    shape = shape_of(_own_shape(a, shape))
+    shape = _asked_shape(shape, a.shape)
     a = np.broadcast_to(a, shape)
     boosted, accepted = split(key)
     d = np.where(a < 1, a + 1, a) - to.type(1 / 3)
@@ -256,7 +256,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = float) -> Any:
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = float) -> Any:
     to = _float_type(dtype)
     a, b = [NUMPY.asarray(each).astype(to) for each in (a, b)]
-    shape = np.broadcast_shapes(a.shape, b.shape) if shape is None else shape
+    shape = _asked_shape(shape, a.shape, b.shape)
     keys = split(key)
     first, second = gamma(keys[0], a, shape, to), gamma(keys[1], b, shape, to)
     return first / (first + second)
@@ -280,7 +280,7 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = float) -> Any:
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = float) -> Any:
     """Student's distribution."""
     degrees = NUMPY.asarray(df).astype(_float_type(dtype))
-    shape = _own_shape(degrees, shape)
+    shape = _asked_shape(shape, degrees.shape)
     keys = split(key)
     spread = gamma(keys[0], degrees / 2, shape, dtype)
     return normal(keys[1], shape, dtype) * np.sqrt(degrees / 2 / spread)
@@ -293,8 +293,7 @@ def multivariate_normal(
     """mean: (..., n). cov: (..., n, n), positive definite. shape: without the last axis."""
     to = _float_type(dtype)
     mean, cov = [NUMPY.asarray(each).astype(to) for each in (mean, cov)]
-    batch = np.broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
-    batch = batch if shape is None else shape_of(shape)
+    batch = _asked_shape(shape, mean.shape[:-1], cov.shape[:-2])
     drawn = normal(key, (*batch, mean.shape[-1]), to)
     factor = np.linalg.cholesky(cov)
     return mean + np.matmul(factor, drawn[..., None])[..., 0]
@@ -307,7 +306,7 @@ def multivariate_normal(
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
     """True with probability p."""
     chance = NUMPY.asarray(p).astype(float)
-    return _fraction(key, _own_shape(chance, shape), float) < chance
+    return _fraction(key, _asked_shape(shape, chance.shape), float) < chance
 
 
 @drawn
@@ -320,7 +319,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = int) -> Any:
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = int) -> Any:
     """How many trials of probability p it takes."""
     chance = NUMPY.asarray(p).astype(float)
-    steps = exponential(key, _own_shape(chance, shape)) / -np.log1p(-chance)
+    steps = exponential(key, _asked_shape(shape, chance.shape)) / -np.log1p(-chance)
     return np.floor(steps).astype(np.dtype(dtype)) + np.dtype(dtype).type(1)
 
 

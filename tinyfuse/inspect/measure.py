@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.compilation import Compiled
+from tinyfuse.compiled import Compiled
 from tinyfuse.direct_call import direct_call
 from tinyfuse.dispatch import DirectCall, Dispatcher
 from tinyfuse.executable import Executable

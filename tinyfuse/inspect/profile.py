@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.compilation import Compiled, Lowered
+from tinyfuse.compilation import Lowered
+from tinyfuse.compiled import Compiled
 from tinyfuse.inspect.counters import CYCLES, FAULTS, INSTRUCTIONS, MISSES
 from tinyfuse.inspect.limits import bytes_per_second, note, operations_per_second
 from tinyfuse.inspect.measure import Measurement, measure

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tinyfuse.api import jitted
-from tinyfuse.compilation import Compiled, Lowered, Traced
+from tinyfuse.compilation import Lowered, Traced
+from tinyfuse.compiled import Compiled
 from tinyfuse.inspect.facts import Facts, KernelFacts, Totals, facts_of
 from tinyfuse.inspect.page import page
 from tinyfuse.inspect.report_page import report_fragment

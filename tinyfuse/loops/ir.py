@@ -372,12 +372,13 @@ def walk_steps(steps: Steps) -> Iterator[Steps | Step]:
                 yield from walk_steps(inner)
 
 
-def map_kernels(steps: Steps, change: Callable[[Kernel], Kernel]) -> Steps:
-    """Steps with each kernel changed, in the order in which they are written."""
+def map_kernels(steps: Steps, change: Callable[[Kernel], Kernel | None]) -> Steps:
+    """Steps with each kernel changed, or left out, in the order in which they are written."""
     body: list[Step] = []
     for step in steps.body:
         if isinstance(step, Kernel):
-            body.append(change(step))
+            changed = change(step)
+            body += [] if changed is None else [changed]
         elif isinstance(step, Repeat):
             body.append(replace(step, steps=map_kernels(step.steps, change)))
         else:

@@ -161,7 +161,7 @@ class _Lowering(ChainLowering):
 
     def _kernel(self, stage: Stage) -> Kernel:
         form = form_of(self.places, stage, self.lanes)
-        key = (*form.key, self._in_place(form))
+        key = (*form.key, self._shared_arrays(form))
         known = self.known.get(key)
         if known:
             return known.again(form, self._buffers(form), self._kernel_name(stage))
@@ -171,7 +171,7 @@ class _Lowering(ChainLowering):
             self.known[key] = Known(kernel, form, buffers)
         return kernel
 
-    def _in_place(self, form: Form) -> Key:
+    def _shared_arrays(self, form: Form) -> Key:
         """Which of its stages lie in one array: for each the first one that does."""
         arrays = [self.arrays.get(stage) for stage in form.stages]
         return tuple([arrays.index(array) if array else None for array in arrays])
@@ -375,7 +375,7 @@ class _Lowering(ChainLowering):
         }
         sizes = {stage: buffer.size for stage, buffer in buffers.items()}
         statements: list[Statement] = []
-        for share in shares(self.places, site, sizes, partial(self._is_in_place, regions)):
+        for share in shares(self.places, site, sizes, partial(self._can_overwrite, regions)):
             buffer = buffers[share.stages[0]]
             if len(share.stages) > 1:
                 name = self.names.fresh("_and_".join(stage.name for stage in share.stages[:2]))
@@ -391,7 +391,7 @@ class _Lowering(ChainLowering):
             statements.append(Alloc(buffer))
         return statements
 
-    def _is_in_place(self, regions: Mapping[Stage, Ranges], stage: Stage, source: Stage) -> bool:
+    def _can_overwrite(self, regions: Mapping[Stage, Ranges], stage: Stage, source: Stage) -> bool:
         """Whether each element of a stage that is kept here is computed, of another one, from that
         alone which lies at the same place."""
         if stage.reduce_axes or stage.row_axis or stage.scatter or self.places.attached.get(stage):

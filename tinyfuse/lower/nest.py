@@ -32,8 +32,7 @@ from tinyfuse.lower.reads import Reads
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.storage import Names
 from tinyfuse.records import replace
-from tinyfuse.schedule.places import Loop, Site
-from tinyfuse.schedule.schedule import MAX_PIECES
+from tinyfuse.schedule.places import MAX_PIECES, Loop, Site
 from tinyfuse.stage.expr import Op, walk
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Stage

@@ -12,13 +12,13 @@ from tinyfuse.loops.ir import (
     Loops,
     Repeat,
     Scope,
-    Step,
     Steps,
+    map_kernels,
     walk_steps,
 )
 from tinyfuse.loops.names import unused
 from tinyfuse.lower.scratch import plan_scratch
-from tinyfuse.records import dataclass, replace
+from tinyfuse.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +98,6 @@ def _without(
         scratch, size = plan_scratch(kernels, [buffer for buffer, _ in left])
     else:
         scratch, size = tuple(left), loops.scratch_bytes
-    steps = loops.steps and _steps_without(loops.steps, dict.fromkeys(kernels))
+    left_in = dict.fromkeys(kernels)
+    steps = loops.steps and map_kernels(loops.steps, lambda k: k if k in left_in else None)
     return Loops(loops.name, inputs, loops.outputs, tuple(kernels), scratch, size, steps)
-
-
-def _steps_without(steps: Steps, kernels: Mapping[Kernel, None]) -> Steps:
-    body: list[Step] = []
-    for step in steps.body:
-        if isinstance(step, Kernel):
-            body += [step] if step in kernels else []
-        elif isinstance(step, Repeat):
-            body.append(replace(step, steps=_steps_without(step.steps, kernels)))
-        else:
-            branches = tuple([_steps_without(branch, kernels) for branch in step.branches])
-            body.append(replace(step, branches=branches))
-    return Steps(tuple(body), steps.moves)

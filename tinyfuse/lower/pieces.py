@@ -8,8 +8,7 @@ from itertools import pairwise
 from tinyfuse.loops.ir import Alloc, Block, For, If, LoopKind, Statement
 from tinyfuse.lower.bounds import Range
 from tinyfuse.records import dataclass
-from tinyfuse.schedule.places import Loop
-from tinyfuse.schedule.schedule import MAX_PIECES
+from tinyfuse.schedule.places import MAX_PIECES, Loop
 from tinyfuse.stage.expr import IndexTest
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Order

@@ -176,11 +176,11 @@ def _is_of_vectors(loop: For, tiles: dict[Buffer, Buffer]) -> bool:
         copied = [s.value for s in stores if s.buffer not in tiles and isinstance(s.value, Load)]
         return len(copied) == len(loop.body) and all(load.source in tiles for load in copied)
     values = [value for statement in loop.body for value in values_of(statement)]
-    return all(_has_vectors(value, loop, own, dtype) for value in values)
+    return all(_has_vectors(value, loop, dtype) for value in values)
 
 
-def _has_vectors(value: Expr, loop: For, own: set[Local], dtype: np.dtype) -> bool:
-    """Whether vectors hold an expression in the steps of a loop. own: what the loop names."""
+def _has_vectors(value: Expr, loop: For, dtype: np.dtype) -> bool:
+    """Whether vectors hold an expression in the steps of a loop."""
     tests = {part for node in walk(value) if is_guard(node) for part in walk(node.parts[0])}
     if any(depends_on(test, loop.variable) or test.dtype != BOOL for test in tests):
         return False

@@ -31,7 +31,7 @@ SECTOR = 32  # bytes that a GPU reads or writes at once
 
 _MACHINE = (
     *("cuda_machine.h", "cuda_fibers.h", "cuda_scheduling.h"),
-    *("cuda_counters.h", "cuda_checks.h", "cuda_machine.c"),
+    *("cuda_counters.h", "cuda_checks.h", "cuda_machine.c", "cuda_fake_driver.c"),
 )
 _HEADERS = ("stdarg.h", "stddef.h", "stdio.h", "stdlib.h", "string.h", "sys/mman.h")
 _FACE = (
@@ -140,10 +140,11 @@ class EmulatedKernels:
         self.check = check
         self._machine = _machine()
         self._library = closing(open_library(_build(text, check)))
-        opened = ffi.cast("tf_open *", symbol(self._library, "tf_open"))(self._machine.address)
+        open_kernels = ffi.cast("tf_open *", symbol(self._library, "tf_open"))
+        self.opened = open_kernels(self._machine.address)
         self.kernels = {
-            ffi.string(opened.kernels[i].name).decode(): opened.kernels + i
-            for i in range(opened.count)
+            ffi.string(self.opened.kernels[i].name).decode(): self.opened.kernels + i
+            for i in range(self.opened.count)
         }
 
     def kernel(self, name: str) -> Any:
@@ -266,9 +267,14 @@ def machine_text() -> str:
     return f"#define _GNU_SOURCE\n{includes}{_texts(_MACHINE)}"
 
 
+def machine_library() -> Path:
+    """The library of the emulated GPU, which has the functions of NVIDIA's driver as well."""
+    return build(machine_text(), "the emulated GPU", libc=True)
+
+
 @lru_cache(maxsize=1)
 def _machine() -> _Machine:
-    return _Machine(open_library(build(machine_text(), "the emulated GPU", libc=True)))
+    return _Machine(open_library(machine_library()))
 
 
 @lru_cache(maxsize=1)

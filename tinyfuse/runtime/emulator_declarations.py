@@ -1,18 +1,20 @@
 """What Python calls of `runtime_c/cuda_machine.c`, declared to cffi as in `declarations`.
 
-typedef struct { unsigned x, y, z; } tf_index;
-typedef struct { char *data; size_t bytes; size_t granule; void *shadows; unsigned char *written; int read_only; int shared; } tf_memory;
-typedef struct { const char *name; size_t element; int constant; } tf_parameter;
-typedef struct { const char *name; void *run; int most_threads; int parameters; const tf_parameter *parameter; } tf_kernel;
-typedef struct { const tf_kernel *kernels; int count; } tf_library;
-typedef struct { const tf_kernel *kernel; tf_index blocks; tf_index threads; size_t shared; void *const *arguments; tf_memory *memories; int memory_count; int order; int checking; int counting; unsigned long seed; } tf_launch;
-typedef struct { const char *array; int line; int kind; int shared; int bytes; unsigned long requests; unsigned long accesses; unsigned long transfers; unsigned long fewest; int worst; } tf_site;
-typedef struct { unsigned long barriers; unsigned long warp_steps; unsigned long switches; unsigned long shared; int sites; const tf_site *site; } tf_report;
-typedef void *tf_cuda_machine(void);
-typedef const tf_library *tf_open(void *machine);
-typedef const char *tf_cuda_launch(const tf_launch *launch);
-typedef void tf_cuda_report(tf_report *report);
-typedef void tf_cuda_reset(void);
+A test generates it anew.
+
+    typedef struct { unsigned x, y, z; } tf_index;
+    typedef struct { char *data; size_t bytes; size_t granule; void *shadows; unsigned char *written; int read_only; int shared; } tf_memory;
+    typedef struct { const char *name; size_t element; int constant; size_t bytes; } tf_parameter;
+    typedef struct { const char *name; void *run; int most_threads; int parameters; const tf_parameter *parameter; } tf_kernel;
+    typedef struct { const tf_kernel *kernels; int count; } tf_library;
+    typedef struct { const tf_kernel *kernel; tf_index blocks; tf_index threads; size_t shared; void *const *arguments; tf_memory *memories; int memory_count; int order; int checking; int counting; unsigned long seed; } tf_launch;
+    typedef struct { const char *array; int line; int kind; int shared; int bytes; unsigned long requests; unsigned long accesses; unsigned long transfers; unsigned long fewest; int worst; } tf_site;
+    typedef struct { unsigned long barriers; unsigned long warp_steps; unsigned long switches; unsigned long shared; int sites; const tf_site *site; } tf_report;
+    typedef void *tf_cuda_machine(void);
+    typedef const tf_library *tf_open(void *machine);
+    typedef const char *tf_cuda_launch(const tf_launch *launch);
+    typedef void tf_cuda_report(tf_report *report);
+    typedef void tf_cuda_reset(void);
 """
 
 from __future__ import annotations
@@ -23,6 +25,6 @@ import _cffi_backend
 ffi = _cffi_backend.FFI('tinyfuse.runtime.emulator_declarations',
     _version = 0x2601,
     _types = b'\x00\x00\x0E\x0D\x00\x00\x15\x03\x00\x00\x00\x0F\x00\x00\x16\x0D\x00\x00\x24\x03\x00\x00\x00\x0F\x00\x00\x04\x0D\x00\x00\x00\x0F\x00\x00\x24\x0D\x00\x00\x1C\x03\x00\x00\x00\x0F\x00\x00\x24\x0D\x00\x00\x00\x0F\x00\x00\x0F\x03\x00\x00\x0F\x03\x00\x00\x02\x01\x00\x00\x07\x01\x00\x00\x1C\x01\x00\x00\x00\x09\x00\x00\x14\x03\x00\x00\x01\x09\x00\x00\x02\x09\x00\x00\x17\x03\x00\x00\x03\x09\x00\x00\x19\x03\x00\x00\x04\x09\x00\x00\x1B\x03\x00\x00\x05\x09\x00\x00\x06\x09\x00\x00\x1E\x03\x00\x00\x07\x09\x00\x00\x20\x03\x00\x00\x04\x01\x00\x00\x08\x01\x00\x00\x0A\x01\x00\x00\x04\x03\x00\x00\x00\x01',
-    _struct_unions = ((b'\x00\x00\x00\x12\x00\x00\x00\x02$tf_index',b'\x00\x00\x21\x11x',b'\x00\x00\x21\x11y',b'\x00\x00\x21\x11z'),(b'\x00\x00\x00\x14\x00\x00\x00\x02$tf_kernel',b'\x00\x00\x0E\x11name',b'\x00\x00\x04\x11run',b'\x00\x00\x10\x11most_threads',b'\x00\x00\x10\x11parameters',b'\x00\x00\x1A\x11parameter'),(b'\x00\x00\x00\x15\x00\x00\x00\x02$tf_launch',b'\x00\x00\x13\x11kernel',b'\x00\x00\x12\x11blocks',b'\x00\x00\x12\x11threads',b'\x00\x00\x11\x11shared',b'\x00\x00\x23\x11arguments',b'\x00\x00\x18\x11memories',b'\x00\x00\x10\x11memory_count',b'\x00\x00\x10\x11order',b'\x00\x00\x10\x11checking',b'\x00\x00\x10\x11counting',b'\x00\x00\x22\x11seed'),(b'\x00\x00\x00\x17\x00\x00\x00\x02$tf_library',b'\x00\x00\x13\x11kernels',b'\x00\x00\x10\x11count'),(b'\x00\x00\x00\x19\x00\x00\x00\x02$tf_memory',b'\x00\x00\x0D\x11data',b'\x00\x00\x11\x11bytes',b'\x00\x00\x11\x11granule',b'\x00\x00\x04\x11shadows',b'\x00\x00\x1F\x11written',b'\x00\x00\x10\x11read_only',b'\x00\x00\x10\x11shared'),(b'\x00\x00\x00\x1B\x00\x00\x00\x02$tf_parameter',b'\x00\x00\x0E\x11name',b'\x00\x00\x11\x11element',b'\x00\x00\x10\x11constant'),(b'\x00\x00\x00\x1C\x00\x00\x00\x02$tf_report',b'\x00\x00\x22\x11barriers',b'\x00\x00\x22\x11warp_steps',b'\x00\x00\x22\x11switches',b'\x00\x00\x22\x11shared',b'\x00\x00\x10\x11sites',b'\x00\x00\x1D\x11site'),(b'\x00\x00\x00\x1E\x00\x00\x00\x02$tf_site',b'\x00\x00\x0E\x11array',b'\x00\x00\x10\x11line',b'\x00\x00\x10\x11kind',b'\x00\x00\x10\x11shared',b'\x00\x00\x10\x11bytes',b'\x00\x00\x22\x11requests',b'\x00\x00\x22\x11accesses',b'\x00\x00\x22\x11transfers',b'\x00\x00\x22\x11fewest',b'\x00\x00\x10\x11worst')),
+    _struct_unions = ((b'\x00\x00\x00\x12\x00\x00\x00\x02$tf_index',b'\x00\x00\x21\x11x',b'\x00\x00\x21\x11y',b'\x00\x00\x21\x11z'),(b'\x00\x00\x00\x14\x00\x00\x00\x02$tf_kernel',b'\x00\x00\x0E\x11name',b'\x00\x00\x04\x11run',b'\x00\x00\x10\x11most_threads',b'\x00\x00\x10\x11parameters',b'\x00\x00\x1A\x11parameter'),(b'\x00\x00\x00\x15\x00\x00\x00\x02$tf_launch',b'\x00\x00\x13\x11kernel',b'\x00\x00\x12\x11blocks',b'\x00\x00\x12\x11threads',b'\x00\x00\x11\x11shared',b'\x00\x00\x23\x11arguments',b'\x00\x00\x18\x11memories',b'\x00\x00\x10\x11memory_count',b'\x00\x00\x10\x11order',b'\x00\x00\x10\x11checking',b'\x00\x00\x10\x11counting',b'\x00\x00\x22\x11seed'),(b'\x00\x00\x00\x17\x00\x00\x00\x02$tf_library',b'\x00\x00\x13\x11kernels',b'\x00\x00\x10\x11count'),(b'\x00\x00\x00\x19\x00\x00\x00\x02$tf_memory',b'\x00\x00\x0D\x11data',b'\x00\x00\x11\x11bytes',b'\x00\x00\x11\x11granule',b'\x00\x00\x04\x11shadows',b'\x00\x00\x1F\x11written',b'\x00\x00\x10\x11read_only',b'\x00\x00\x10\x11shared'),(b'\x00\x00\x00\x1B\x00\x00\x00\x02$tf_parameter',b'\x00\x00\x0E\x11name',b'\x00\x00\x11\x11element',b'\x00\x00\x10\x11constant',b'\x00\x00\x11\x11bytes'),(b'\x00\x00\x00\x1C\x00\x00\x00\x02$tf_report',b'\x00\x00\x22\x11barriers',b'\x00\x00\x22\x11warp_steps',b'\x00\x00\x22\x11switches',b'\x00\x00\x22\x11shared',b'\x00\x00\x10\x11sites',b'\x00\x00\x1D\x11site'),(b'\x00\x00\x00\x1E\x00\x00\x00\x02$tf_site',b'\x00\x00\x0E\x11array',b'\x00\x00\x10\x11line',b'\x00\x00\x10\x11kind',b'\x00\x00\x10\x11shared',b'\x00\x00\x10\x11bytes',b'\x00\x00\x22\x11requests',b'\x00\x00\x22\x11accesses',b'\x00\x00\x22\x11transfers',b'\x00\x00\x22\x11fewest',b'\x00\x00\x10\x11worst')),
     _typenames = (b'\x00\x00\x00\x00tf_cuda_launch',b'\x00\x00\x00\x06tf_cuda_machine',b'\x00\x00\x00\x08tf_cuda_report',b'\x00\x00\x00\x0Btf_cuda_reset',b'\x00\x00\x00\x12tf_index',b'\x00\x00\x00\x14tf_kernel',b'\x00\x00\x00\x15tf_launch',b'\x00\x00\x00\x17tf_library',b'\x00\x00\x00\x19tf_memory',b'\x00\x00\x00\x03tf_open',b'\x00\x00\x00\x1Btf_parameter',b'\x00\x00\x00\x1Ctf_report',b'\x00\x00\x00\x1Etf_site'),
 )

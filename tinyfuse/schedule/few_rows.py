@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
-from tinyfuse.records import dataclass, replace
+from tinyfuse.records import replace
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import ROWS, row_part
 from tinyfuse.schedule.pairs import few_rows, pair_of
@@ -20,13 +20,6 @@ from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage
-
-
-@dataclass(frozen=True, slots=True)
-class _Product:
-    stage: Stage
-    rows: Axis
-    columns: Axis
 
 
 def stream_few_rows(
@@ -42,15 +35,14 @@ def stream_few_rows(
         if stage.name not in alone and few_rows(schedule.places, stage, machine):
             pair = pair_of(schedule.places, stage, machine)
             assert pair is not None
-            plans[stage] = replace(plans[stage], loops=_loops(_Product(stage, *pair), machine))
+            plans[stage] = replace(plans[stage], loops=_loops(stage, *pair, machine))
             reason = f"each row of what its {pair[0].extent} rows are multiplied with is read once"
             known[stage.name] = replace(known[stage.name], reason=reason)
     schedule = Schedule(schedule.stages, plans, "few rows")
     return schedule, tuple([known[stage.name] for stage in schedule.stages.stages])
 
 
-def _loops(product: _Product, machine: Machine) -> tuple[Loop, ...]:
-    stage, rows, columns = product.stage, product.rows, product.columns
+def _loops(stage: Stage, rows: Axis, columns: Axis, machine: Machine) -> tuple[Loop, ...]:
     *outer, row = stage.reduce_axes
     others = [Loop(axis) for axis in stage.axes if axis not in (rows, columns)]
     threads = 1 if any(loop.axis.extent > 1 for loop in others) else machine.cores

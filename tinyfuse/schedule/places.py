@@ -16,6 +16,8 @@ from tinyfuse.stage.ir import Stage, Stages
 
 # Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
 STACK_LIMIT = 1 << 19
+# A loop over which index tests change more often than this is not cut: its tests run.
+MAX_PIECES = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.machine import Machine
-from tinyfuse.records import dataclass, replace
+from tinyfuse.records import replace
 from tinyfuse.schedule.carried import Carried, carried_blocks
 from tinyfuse.schedule.carry_blocks import carry_blocks
-from tinyfuse.schedule.content import Content, Indices, content_of, large_loads, references_of
+from tinyfuse.schedule.content import Indices, content_of, large_loads, references_of
 from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.few_rows import stream_few_rows
-from tinyfuse.schedule.groups import VECTOR_ROW, Group, Grouping, Read, is_same_element
+from tinyfuse.schedule.groups import VECTOR_ROW, Grouping, Read, is_same_element
 from tinyfuse.schedule.loop_legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
 from tinyfuse.schedule.pools import pool_rows
@@ -23,16 +23,25 @@ from tinyfuse.schedule.register_tiles import tile_reductions
 from tinyfuse.schedule.rounds import going_round
 from tinyfuse.schedule.row_blocks import block_rows
 from tinyfuse.schedule.scans import scan_side_by_side
-from tinyfuse.schedule.schedule import MAX_PIECES, Schedule
+from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.schedule.side_by_side import sum_side_by_side
 from tinyfuse.schedule.small import SmallKernels
 from tinyfuse.schedule.stencils import Chain, Stencils
 from tinyfuse.schedule.streaming import stream_large_results
 from tinyfuse.schedule.transposes import copy_transposed
+from tinyfuse.schedule.uses import (
+    Use,
+    computations,
+    computations_in_reader,
+    decidable,
+    divides,
+    goes_along,
+    lies_across,
+)
 from tinyfuse.stage.analysis import fixed_stages, moves_with_data
-from tinyfuse.stage.expr import IndexTest, depends_on, is_of_rank, walk
-from tinyfuse.stage.index import Affine, Axis, affine, flat_index
+from tinyfuse.stage.expr import depends_on, is_of_rank, walk
+from tinyfuse.stage.index import affine
 from tinyfuse.stage.ir import Order, Stage, Stages
 
 # Operations of inlined stages that one stage may take in: the C compiler's time grows faster than
@@ -109,27 +118,6 @@ def _is_within(schedule: Schedule, stage: Stage, names: set[str]) -> bool:
     return not names.isdisjoint({each.name for each in schedule.places.chain(stage)})
 
 
-@dataclass(slots=True)
-class _Use:
-    """Where a stored stage reads an element, in terms of its axes, through what is inlined into it.
-    An index that data decides is an axis of no stage.
-
-    guarded: operations on the way that stand behind a test that will run; 0 without one. repeated:
-    what is computed on the way for several readers, in additions.
-    """
-
-    reader: Stage
-    indices: Indices
-    guarded: int
-    repeated: int = 0
-
-    @property
-    def is_gather(self) -> bool:
-        """Whether data decides where the element is."""
-        own = (*self.reader.axes, *self.reader.reduce_axes)
-        return any(axis not in own for index in self.indices for axis in index.axes())
-
-
 class _Planner:
     """Decides from the outputs backwards, so that for each stage the stored readers are known."""
 
@@ -140,7 +128,7 @@ class _Planner:
         self.outputs = set(stages.outputs)
         self.content = {stage: content_of(stage) for stage in stages.stages}
         self.readers: dict[Stage, list[Stage]] = {}
-        self.uses: dict[Stage, dict[tuple[Stage, Indices], _Use]] = {}
+        self.uses: dict[Stage, dict[tuple[Stage, Indices], Use]] = {}
         self.operations: dict[Stage, int] = {}  # of a stored stage, with what is inlined into it
         self.costs: dict[Stage, int] = {}  # the same in additions, for an element
         self.copies: dict[Stage, int] = {}  # how often it is written out behind tests, if inlined
@@ -161,7 +149,7 @@ class _Planner:
         """Decide on one stage; its readers are decided already."""
         uses = list(self.uses.get(stage, {}).values())
         action, reason = self._action(stage, uses)
-        repeats = _computations(stage, uses) if action == INLINE else 1.0
+        repeats = computations(stage, uses) if action == INLINE else 1.0
         own = self.content[stage].operations
         if action == INLINE:
             self.inlined.add(stage)
@@ -171,12 +159,12 @@ class _Planner:
         else:
             self.operations[stage] = own
             self.costs[stage] = self.content[stage].cost
-            uses = [_Use(stage, tuple(map(affine, stage.axes)), 0)]
+            uses = [Use(stage, tuple(map(affine, stage.axes)), 0)]
         self._pass_on(stage, uses)
         names = tuple(reader.name for reader in reversed(self.readers.get(stage, [])))
         return Decision(stage.name, names, action, reason, repeats)
 
-    def _pass_on(self, stage: Stage, uses: list[_Use]) -> None:
+    def _pass_on(self, stage: Stage, uses: list[Use]) -> None:
         """Tell the producers where they are read, now that it is known where this stage is."""
         content = self.content[stage]
         for source in dict.fromkeys(load.source for load, _ in content.loads):
@@ -185,7 +173,7 @@ class _Planner:
         own, written_out = content.cost if several else 0, False
         for use in uses:
             values = dict(zip(stage.axes, use.indices, strict=True))
-            behind = use.guarded or not _decidable(content.tests, values)
+            behind = use.guarded or not decidable(content.tests, values)
             guarded = use.guarded + content.operations if behind else 0
             written_out = written_out or bool(behind)
             for load, places in content.loads:
@@ -193,9 +181,9 @@ class _Planner:
                     self.gathered.add(load.source)
                 indices = tuple([index.substitute(values) for index in places])
                 known = self.uses.setdefault(load.source, {})
-                found = _Use(use.reader, indices, guarded, use.repeated + own)
+                found = Use(use.reader, indices, guarded, use.repeated + own)
                 known.setdefault((use.reader, indices), found)
-            if _looks_for_each(stage) and _goes_along(use):
+            if _looks_for_each(stage) and goes_along(use):
                 self.gathering.add(use.reader)
         if written_out:
             self._write_out(stage)
@@ -207,7 +195,7 @@ class _Planner:
         for source, references in references_of(stage).items():
             self.copies[source] = self.copies.get(source, 0) + times * references
 
-    def _action(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
+    def _action(self, stage: Stage, uses: list[Use]) -> tuple[str, str]:
         if stage in self.outputs:
             return STORE, "it is an output"
         if not uses:
@@ -238,7 +226,7 @@ class _Planner:
             return self._into_readers(stage, uses, list(readers))
         return self._into_reader(stage, uses)
 
-    def _is_kept(self, stage: Stage, uses: list[_Use]) -> bool:
+    def _is_kept(self, stage: Stage, uses: list[Use]) -> bool:
         """Whether what is the same at every call is better loaded than computed by a reader that
         is not: it takes no more bytes than the constants, or long to compute."""
         if all(use.reader in self.fixed for use in uses):
@@ -246,7 +234,7 @@ class _Planner:
         slow = stage.reduce_axes or self.content[stage].cost >= SLOW_ALONE
         return bool(slow) or stage_bytes(stage) <= sum(map(stage_bytes, self.fixed[stage]))
 
-    def _makes_one_value(self, stage: Stage, uses: list[_Use]) -> bool:
+    def _makes_one_value(self, stage: Stage, uses: list[Use]) -> bool:
         """Whether a reduction along rows gives what one place of its only reader's loops needs."""
         reader = uses[0].reader
         if len(uses) > 1 or not _runs_along_rows(stage):
@@ -257,9 +245,7 @@ class _Planner:
             return True
         return self.fuse and stage not in self.alone and _runs_along_rows(reader)
 
-    def _into_readers(
-        self, stage: Stage, uses: list[_Use], readers: list[Stage]
-    ) -> tuple[str, str]:
+    def _into_readers(self, stage: Stage, uses: list[Use], readers: list[Stage]) -> tuple[str, str]:
         """Each computes it for itself, where that takes no more loads than to read it."""
         content, names = self.content[stage], " and ".join(_named(readers))
         each = content.cost + max(use.repeated for use in uses)
@@ -272,7 +258,7 @@ class _Planner:
                 return STORE, f"{names} read it, and {reason}"
         return INLINE, f"{names} compute it for themselves: that is cheaper than to load it"
 
-    def _into_reader(self, stage: Stage, uses: list[_Use]) -> tuple[str, str]:
+    def _into_reader(self, stage: Stage, uses: list[Use]) -> tuple[str, str]:
         content, reader = self.content[stage], uses[0].reader
         if self.operations[reader] + content.operations * len(uses) > OPERATION_BUDGET:
             return STORE, f"{reader.name} would do more than {OPERATION_BUDGET} operations"
@@ -282,7 +268,7 @@ class _Planner:
         written = self.copies.get(stage, 0) if guarded else 0
         if written * content.operations > GUARDED_BUDGET:
             return STORE, f"{reader.name} would write it out {written} times behind a test"
-        if reader.reduce_axes and any(_divides(stage, content, use) for use in uses):
+        if reader.reduce_axes and any(divides(stage, content, use) for use in uses):
             return STORE, f"{reader.name} would divide to find each element"
         if content.tests and len(uses) > 1:
             return STORE, f"{reader.name} would test for its edges in {len(uses)} places"
@@ -291,14 +277,14 @@ class _Planner:
             return STORE, f"{reader.name} goes from one element to the next: vectors compute it"
         if self.costs[reader] >= EXPONENTIAL and self._splits_rows(stage, uses):
             return STORE, f"rows of {reader.name} are short: it goes through all elements as one"
-        if reader.reduce_axes and content.loads and _lies_across(uses):
+        if reader.reduce_axes and content.loads and lies_across(uses):
             return STORE, f"{reader.name} reads it along one axis and along another"
-        repeats = _repeats(stage, uses)
+        repeats = computations_in_reader(stage, uses)
         if content.cost * (repeats - 1) > CHEAP:
             return STORE, f"{reader.name} would compute it {repeats} times over"
         return INLINE, f"{reader.name} takes each element as it is computed"
 
-    def _splits_rows(self, stage: Stage, uses: list[_Use]) -> bool:
+    def _splits_rows(self, stage: Stage, uses: list[Use]) -> bool:
         """Whether a reader that computes long on each element, all of them as one row, could not
         do so any more."""
         reader = uses[0].reader
@@ -339,7 +325,7 @@ class _Planner:
         for group in grouping.form():
             for stage, seat in grouping.seats(group).items():
                 self.seats[stage] = seat
-                decisions[stage] = _moved(decisions[stage], group, seat)
+                decisions[stage] = _moved(decisions[stage], seat)
         stencils = Stencils(grouping, self.inlined, self.machine)
         for chain, seats in stencils.seats():
             self.seats.update(seats)
@@ -366,7 +352,7 @@ class _Planner:
                     reads[use.reader].append(Read(source, use.indices))
         return reads
 
-    def _part_of_reduction(self, stage: Stage, use: _Use) -> tuple[str, str]:
+    def _part_of_reduction(self, stage: Stage, use: Use) -> tuple[str, str]:
         """Lanes and blocks go where they are combined, if they lie side by side and fit a stack."""
         tree = use.reader
         length = tree.reduce_axes[0].extent
@@ -391,7 +377,7 @@ def _decisions(schedule: Schedule, known: Mapping[str, Decision]) -> tuple[Decis
     return tuple(found)
 
 
-def _moved(decision: Decision, group: Group, seat: Seat) -> Decision:
+def _moved(decision: Decision, seat: Seat) -> Decision:
     """The decision on a stage that is computed in the kernel of a group."""
     action = COMPUTE_WITH if seat.aligned else COMPUTE_AT
     assert seat.axis is not None
@@ -426,12 +412,6 @@ def _elements(part: Stage) -> int:
     return math.prod([axis.extent for axis in (*chain.axes, *chain.reduce_axes)])
 
 
-def _goes_along(use: _Use) -> bool:
-    """Whether the last index of a use moves with the last axis of its reader."""
-    axes = use.reader.axes
-    return bool(axes and use.indices) and use.indices[-1].depends_on(axes[-1])
-
-
 def _looks_for_each(stage: Stage) -> bool:
     """Whether data decides anew for each element of a row where something is read."""
     return any(
@@ -458,50 +438,3 @@ def _runs_along_rows(stage: Stage) -> bool:
 def _named(stages: Iterable[Stage]) -> list[str]:
     names = [stage.name for stage in stages]
     return names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} others"]
-
-
-def _decidable(tests: tuple[IndexTest, ...], values: Mapping[Axis, Affine]) -> bool:
-    """Whether loops can be cut where the tests change, so that none is left to run."""
-    return len(tests) < MAX_PIECES and all(
-        isinstance(term, Axis) for test in tests for term, _ in test.index.substitute(values).terms
-    )
-
-
-def _divides(stage: Stage, content: Content, use: _Use) -> bool:
-    """Whether the reader would have to divide for the addresses or tests of the expression."""
-    values = dict(zip(stage.axes, use.indices, strict=True))
-    found = [test.index.substitute(values) for test in content.tests]
-    for load, places in content.loads:
-        indices = [index.substitute(values) for index in places]
-        found.append(flat_index(indices, load.source.shape))
-    return any(not isinstance(term, Axis) for index in found for term, _ in index.terms)
-
-
-def _computations(stage: Stage, uses: list[_Use]) -> float:
-    """How often all readers together compute each element."""
-    readers = dict.fromkeys(use.reader for use in uses)
-    return sum(_repeats(stage, [u for u in uses if u.reader is reader]) for reader in readers)
-
-
-def _lies_across(uses: list[_Use]) -> bool:
-    """Whether a stage is read both at rows and at columns, as in a matrix times its transpose."""
-    axes = [{axis for index in use.indices for axis in index.axes()} for use in uses]
-    return any(each != axes[0] for each in axes)
-
-
-def _repeats(stage: Stage, uses: list[_Use]) -> int:
-    """How often each element would be computed if the stage moved into its reader.
-
-    An element that depends on outer loops only is named in front of the inner ones.
-    """
-    reader = uses[0].reader
-    own = (*reader.axes, *reader.reduce_axes)
-    order = [axis for axis in own if axis.extent > 1]
-    total = 0
-    for use in uses:
-        used = {axis for index in use.indices for axis in index.axes()}
-        depth = max((place + 1 for place, axis in enumerate(order) if axis in used), default=0)
-        if not used.issubset(own):
-            depth = len(order)
-        total += math.prod([axis.extent for axis in order[:depth]])
-    return round(total / max(1, math.prod(stage.shape)))

@@ -33,7 +33,7 @@ STEPS_PER_CORE = 2
 # Bytes of narrow tiles together that are computed of the same rows.
 GROUP_BYTES = 256
 # How often a panel may be copied where it is needed, rather than once before.
-MOST_COPIES = 20
+MOST_COPIES = 5
 
 
 def tile_reductions(

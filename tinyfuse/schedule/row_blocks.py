@@ -145,7 +145,7 @@ def _blocks(places: Places, root: Stage, machine: Machine) -> Blocks | None:
     loop = _rows(places, root, products, attached)
     if loop is None:
         return None
-    moved = _needed(places, root, products, attached, loop)
+    moved = _needed(places, products, attached, loop)
     if moved is None:
         return None
     inside = len(root.axes[: root.axes.index(loop.axis) + 1])
@@ -178,7 +178,7 @@ def _rows(
 
 
 def _needed(
-    places: Places, root: Stage, products: Collection[Stage], attached: Sequence[Stage], loop: Loop
+    places: Places, products: Collection[Stage], attached: Sequence[Stage], loop: Loop
 ) -> tuple[Stage, ...] | None:
     """The products in a loop and what they need of what is computed there; None where something
     has a place of another kind."""

@@ -132,10 +132,6 @@ def augment(scope: Scope) -> Expression:
     )
 
 
-def _order_of(symbol: str) -> str:
-    return order_of("power") if symbol == "**" else ""
-
-
 def _approximate(scope: Scope, ufunc: np.ufunc, *places: np.ndarray | np.generic) -> None:
     """Note an approximated function that writes, or reads, elements in descending order.
 

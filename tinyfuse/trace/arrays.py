@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import is_supported
+from tinyfuse.dtypes import SUPPORTED_TEXT, is_supported
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal
 from tinyfuse.trace.builder import active
@@ -69,7 +69,8 @@ def _as_numpy_joins(value: Any, dtype: Any) -> np.ndarray:
         raise errors.InvalidArgumentError(str(error)) from None
     if not is_supported(like.dtype):
         raise errors.UnsupportedDtypeError(
-            f"the parts make an array of dtype {like.dtype}, which tinyfuse does not support"
+            f"the parts make an array of dtype {like.dtype}, which tinyfuse does not support: it "
+            f"computes with {SUPPORTED_TEXT}"
         )
     return like
 

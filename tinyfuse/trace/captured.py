@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyfuse.dtypes import describe
 from tinyfuse.records import dataclass, field
-from tinyfuse.tree import TreeDef, parts_of, same_keys
+from tinyfuse.tree import parts_of, same_keys
 
 # Bytes of an array whose elements are compared at every call, where tracing needs them.
 COMPARED_BYTES = 4096
@@ -74,14 +74,6 @@ def item_place(place: Place, key: Any) -> Place:
 def attribute_place(place: Place, name: str) -> Place:
     path = (*place.path, "attribute", name)
     return Place(name, path, lambda: getattr(place.look(), name), place.holder)
-
-
-def part_place(place: Place, structure: TreeDef, key: Any) -> Place:
-    """A part of a container with this structure."""
-    if structure.kind == "object":
-        return attribute_place(place, key)
-    at = structure.keys.index(key) if structure.kind == "namedtuple" else key
-    return item_place(place, at)
 
 
 # -- guards: what a program depends on, beside its arguments

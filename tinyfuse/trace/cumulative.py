@@ -31,8 +31,6 @@ from tinyfuse.trace.promotion import OPERATIONS, resolve
 from tinyfuse.trace.reductions import sum_
 from tinyfuse.trace.tracer import Tracer
 
-_WIDENED = (np.add, np.multiply)  # of narrow integers, in the widest integers of their kind
-
 
 def accumulate(
     ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None

@@ -16,7 +16,7 @@ from tinyfuse.trace.builder import active
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.masking import select_atom
 from tinyfuse.trace.operations import insert_axes, reshape, slice_axis, transpose
-from tinyfuse.trace.picking import as_tracer
+from tinyfuse.trace.picking import as_tracer, repeated, written_array
 from tinyfuse.trace.ranges import compared_positions
 from tinyfuse.trace.reductions import sum_
 from tinyfuse.trace.tracer import Tracer
@@ -99,30 +99,27 @@ def _one_side(x: Tracer, k: int, lower: bool) -> Tracer:
     return Tracer(active(), select_atom(mask._atom, one, other, shape))
 
 
-def _on_diagonal(value: Tracer, count: int) -> Tracer:
-    """One value, or a column of as many as there are."""
-    if value.size == 1:
-        return reshape(value, ())
-    if value.size < count:
-        raise errors.UnsupportedArgumentError(
-            f"np.fill_diagonal of {count} elements with {value.size} values is not traced"
-        )
-    return reshape(reshape(value, (value.size,))[:count], (count, 1))  # type: ignore[index]
-
-
 @listed(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    if type(a) is not Tracer or wrap:
-        raise errors.UnsupportedArgumentError("np.fill_diagonal is traced without wrap=")
+    a = written_array(a, "np.fill_diagonal")
     if a.ndim < 2:
         raise errors.InvalidArgumentError("array must be at least 2-d")
     if a.ndim > 2 and len(set(a.shape)) > 1:
         raise errors.InvalidArgumentError("All dimensions of input must be of equal length")
     count, columns = min(a.shape), a.shape[1]
-    value = _on_diagonal(assigned_value(val, a.dtype), count)
-    if a.ndim > 2:
-        a[(np.arange(count),) * a.ndim] = value if value.ndim == 0 else reshape(value, (count,))
+    if wrap and a.ndim == 2 and a.shape[0] > columns:
+        raise errors.UnsupportedArgumentError(
+            f"np.fill_diagonal(x, value, wrap=True) of more rows than columns is not traced: write "
+            f"x.reshape(-1)[::{columns + 1}] = value"
+        )
+    value = assigned_value(val, a.dtype)
+    if not value.size:
         return
+    value = repeated(value, count)
+    if a.ndim > 2:
+        a[(np.arange(count),) * a.ndim] = value
+        return
+    value = reshape(value, (count, 1)) if value.ndim else value
     there = compared_positions(count, columns, np.equal, 0)
-    block: Tracer = a[:count]  # type: ignore[index]
+    block: Tracer = a[:count]
     block._assign(Tracer(active(), select_atom(there._atom, value._atom, block._atom, block.shape)))

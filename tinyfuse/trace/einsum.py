@@ -22,7 +22,9 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
     dtype, casting = options.pop("dtype", None), options.pop("casting", "safe")
     for name, value in options.items():
         if (name, value) not in [("order", each) for each in (None, "K", "C")]:
-            raise errors.UnsupportedArgumentError(f"np.einsum(..., {name}=) is not supported")
+            raise errors.UnsupportedArgumentError(
+                f"np.einsum(..., {name}=) is not supported: leave it out"
+            )
     subscripts, arrays = _subscripts(operands)
     terms, result = _parse(subscripts, arrays)
     to = supported_dtype(np.result_type(*[x.dtype for x in arrays]) if dtype is None else dtype)

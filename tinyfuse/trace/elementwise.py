@@ -113,7 +113,7 @@ def apply(
     """
     if options:
         raise errors.UnsupportedArgumentError(
-            f"np.{ufunc.__name__}(..., {next(iter(options))}=) is not supported"
+            f"np.{ufunc.__name__}(..., {next(iter(options))}=) is not supported: leave it out"
         )
     builder = active()
     if ufunc is np.power and type(operands[1]) is TracedFloat:

@@ -68,7 +68,8 @@ def fold(
 def _masked(ufunc: np.ufunc, x: Tracer, where: Any, initial: Any) -> Tracer:
     if ufunc.identity is None:
         raise errors.UnsupportedArgumentError(
-            f"np.{ufunc.__name__}.reduce(..., where=) is not supported"
+            f"np.{ufunc.__name__}.reduce(..., where=) is not supported: put what changes "
+            "nothing where the mask is false, with np.where(mask, x, other)"
         )
     return chosen(fitting_mask(where, x.shape), x, x.dtype.type(ufunc.identity))
 

@@ -128,7 +128,7 @@ def _between(x: Tracer, edges: Tracer) -> tuple[Tracer, Tracer, Tracer]:
     count = edges.size - 1
     if count < 1:
         raise errors.UnsupportedArgumentError(
-            "np.histogram of less than two edges is not supported"
+            "np.histogram of less than two edges has no bins: pass two edges or more"
         )
     low, high = slice_axis(edges, 0, 0, count), slice_axis(edges, 0, 1, count)
     check_none(

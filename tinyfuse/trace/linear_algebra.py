@@ -50,7 +50,8 @@ def _promoted(a: Tracer, b: Tracer, ufunc: np.ufunc) -> tuple[Tracer, Tracer]:
 def matmul(a: Any, b: Any, **options: Any) -> Tracer:
     if options:
         raise errors.UnsupportedArgumentError(
-            f"np.matmul(..., {next(iter(options))}=) is not supported"
+            f"np.matmul(..., {next(iter(options))}=) is not supported: leave it out, "
+            "and move axes or convert before, with np.moveaxis or astype"
         )
     a, b = traced(a), traced(b)
     _require_matrices(a, b)
@@ -162,7 +163,9 @@ if hasattr(np, "vecdot"):
     def vecdot(a: Any, b: Any, **options: Any) -> Tracer:
         if options:
             name = next(iter(options))
-            raise errors.UnsupportedArgumentError(f"np.vecdot(..., {name}=) is not supported")
+            raise errors.UnsupportedArgumentError(
+                f"np.vecdot(..., {name}=) is not supported: write (a * b).sum(axis=-1)"
+            )
         a, b = traced(a), traced(b)
         for at, x in enumerate((a, b)):
             if not x.ndim:

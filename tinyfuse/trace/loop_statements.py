@@ -63,7 +63,7 @@ class Loop:
         if type(self._items) is RunTimeRange:
             if reason:
                 return iter(self._items)
-            self._rolled = RolledRange(self, builder, place, source, self._items)
+            self._rolled = RolledRange(self, builder, source, self._items)
             return self._rolled.turns()
         items = as_items(self._items)
         if items is None:
@@ -83,7 +83,7 @@ class Loop:
         around = next((at for at, turns in rolling.around if turns > FEW), None)
         if around is not None:
             raise Roll(around)
-        self._rolled = Rolled(self, builder, place, source)
+        self._rolled = Rolled(self, builder, source)
         return self._rolled.turns()
 
     def _written_out(
@@ -150,9 +150,8 @@ class While:
             test = self._test()
             if builder is not None and is_unknown(test):
                 source = here()
-                place = source.file, source.line
-                if place not in builder.rolling.unrolled:
-                    rolled = RolledWhile(self, builder, place, source, self._test, test)
+                if (source.file, source.line) not in builder.rolling.unrolled:
+                    rolled = RolledWhile(self, builder, source, self._test, test)
                     yield from rolled.turns()
                     return
             if not test:

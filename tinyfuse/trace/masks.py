@@ -7,8 +7,8 @@ masked out, and it can be put back where the same mask has chosen: `y[mask] = x[
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from tinyfuse.trace.operations import (
 from tinyfuse.trace.outputs import broadcasts
 from tinyfuse.trace.same import same_value
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.tree import Leaf
+from tinyfuse.trace.unknown_lengths import UnknownLength
 
 REMEDY = (
     "the shape of x[mask] depends on data: compute on all elements and choose with np.where(mask, "
@@ -45,7 +45,7 @@ def refuse(what: str) -> NoReturn:
     raise errors.DataDependentShapeError(f"{what}: {REMEDY}")
 
 
-class Masked(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
+class Masked(UnknownLength):
     """The elements of an array where a mask is true, along one axis in place of the mask's.
 
     Stands for an ndarray. _whole: all elements. _mask: the mask's atom. _at: the first axis of the
@@ -54,7 +54,13 @@ class Masked(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
 
     __slots__ = ("_at", "_mask", "_place", "_whole")
 
-    _takes_over = True  # operations with traced arrays
+    _words: ClassVar = {
+        "setitem": "x[mask][...] = value, which writes into a copy",
+        "array": "x[mask] stands where an array is needed",
+        "len": "len(x[mask]) is np.count_nonzero(mask)",
+        "iter": "a loop over x[mask]",
+        "bool": "the truth of x[mask]",
+    }
 
     def __init__(self, whole: Tracer, mask: Atom, at: int) -> None:
         self._whole = whole
@@ -107,39 +113,17 @@ class Masked(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
     def __getitem__(self, index: Any) -> Any:
         return operate(_part, self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        operate(refuse, "x[mask][...] = value, which writes into a copy")
-        raise AssertionError
+    def _refuse(self, what: str) -> NoReturn:
+        refuse(what)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return operate(_call_ufunc, ufunc, method, inputs, kwargs)
+    def _ufunc(self, ufunc: Any, method: str, inputs: Sequence[Any], kwargs: Any) -> Any:
+        return _call_ufunc(ufunc, method, inputs, kwargs)
 
-    def __array_function__(
-        self, function: Any, types: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
-        return operate(_call_function, function, args, kwargs)
+    def _function(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        return _call_function(function, args, kwargs)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
+    def _attribute(self, name: str) -> Any:
         return operate(refuse, f"x[mask].{name}")
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        operate(refuse, "x[mask] stands where an array is needed")
-        raise AssertionError
-
-    def __len__(self) -> NoReturn:
-        words = "len(x[mask]) is np.count_nonzero(mask)"
-        operate(refuse, words)
-        raise AssertionError
-
-    def __iter__(self) -> Iterator[Any]:
-        operate(refuse, "a loop over x[mask]")
-        raise AssertionError
-
-    def __bool__(self) -> NoReturn:
-        operate(refuse, "the truth of x[mask]")
-        raise AssertionError
 
     def __repr__(self) -> str:
         return f"Masked({describe(self._whole.shape, self.dtype)})"

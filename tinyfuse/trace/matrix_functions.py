@@ -207,7 +207,10 @@ def polyfit(
     """The steps of numpy's own function, for a number of a degree."""
     for name, given in (("full", full), ("cov", cov)):
         if given:
-            raise errors.UnsupportedArgumentError(f"np.polyfit(..., {name}=) is not supported")
+            raise errors.UnsupportedArgumentError(
+                f"np.polyfit(..., {name}=) is not supported: take the coefficients "
+                "alone, and what is left from y - np.polyval(p, x)"
+            )
     order = operator.index(deg)
     if order < 0:
         raise errors.InvalidArgumentError("expected deg >= 0")

@@ -170,14 +170,14 @@ def nanvar(
     if not is_given(mean):
         total = _total(_without_nan(x, 0), axis, dtype, None, True, where)
         mean = divided_by_count(total, _numbers(nan, axis, True, where))
-    squared = _squared_deviation(x, mean, nan, where)
+    squared = _squared_deviation(x, mean, nan)
     total = _total(squared, axis, dtype, out, keepdims, where)
     freedom = apply(np.subtract, (_numbers(nan, axis, keepdims, where), ddof))
     variance = divided_by_count(total, freedom)
     return _chosen(apply(np.less_equal, (freedom, 0)), np.nan, variance)
 
 
-def _squared_deviation(x: Tracer, mean: Any, nan: Tracer, where: Any) -> Tracer:
+def _squared_deviation(x: Tracer, mean: Any, nan: Tracer) -> Tracer:
     """In the dtype of x; 0 where it is NaN."""
     difference = cast(apply(np.subtract, (_without_nan(x, 0), mean)), x.dtype)
     deviation = _chosen(nan, 0, difference)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import BOOL, FLOAT32, describe, is_half, is_supported
+from tinyfuse.dtypes import BOOL, FLOAT32, SUPPORTED_TEXT, describe, is_half, is_supported
 from tinyfuse.fixed import Constant, written
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
@@ -64,8 +64,10 @@ _NOT_FOLLOWED = (
 
 def require_supported(value: np.generic) -> np.generic:
     if not is_supported(value.dtype):
-        message = f"{value!r} has the dtype {value.dtype}, which tinyfuse does not support"
-        raise errors.UnsupportedDtypeError(message)
+        raise errors.UnsupportedDtypeError(
+            f"{value!r} has the dtype {value.dtype}, which tinyfuse does not support: it computes "
+            f"with {SUPPORTED_TEXT}"
+        )
     return value
 
 
@@ -79,7 +81,7 @@ def _as_array(value: Any) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise errors.UnsupportedDtypeError(
             f"{type(value).__name__} gives an array of dtype {array.dtype}, which tinyfuse does "
-            "not support"
+            f"not support: it computes with {SUPPORTED_TEXT}"
         )
     return array
 

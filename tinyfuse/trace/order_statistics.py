@@ -227,7 +227,9 @@ def _require_within(q: np.ndarray, words: str) -> None:
 
 def _require_no_weights(weights: Any) -> None:
     if weights is not None:
-        raise errors.UnsupportedArgumentError("weights= of quantiles is not supported")
+        raise errors.UnsupportedArgumentError(
+            "weights= of quantiles is not supported: call numpy outside of the traced function"
+        )
 
 
 def _of_hundred(q: np.ndarray) -> np.ndarray:

@@ -51,7 +51,10 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tr
             + ", ".join([*_INDEX_MODES, *_STATISTICS, "linear_ramp"])
         )
     if kwargs.get("reflect_type", "even") != "even":
-        raise errors.UnsupportedArgumentError("np.pad(..., reflect_type='odd') is not supported")
+        raise errors.UnsupportedArgumentError(
+            "np.pad(..., reflect_type='odd') is not supported: join the parts with np.concatenate, "
+            "2 * x[0] - x[n:0:-1] in front for instance"
+        )
     if not any(map(any, widths)):
         return copy(x)
     for axis, width in enumerate(widths):

@@ -87,7 +87,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 @listed(np.put, method="put")
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    target = _writable(a, "np.put")
+    target = written_array(a, "np.put")
     rule = "safe" if isinstance(ind, np.ndarray) else "same_kind"  # scalars are Python integers
     index = in_mode(ind, target.size, mode, rule)
     index = reshape(index, (index.size,))
@@ -96,7 +96,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     values = assigned_value(v, target.dtype)
     flat = _flat(target)
     if index.size and values.size:
-        flat[index] = _repeated(values, index.size)
+        flat[index] = repeated(values, index.size)
         target._assign(reshape(flat, target.shape))
 
 
@@ -105,7 +105,7 @@ def _flat(x: Tracer) -> Tracer:
     return copy(reshape(x, (x.size,)))
 
 
-def _repeated(values: Tracer, count: int) -> Tracer:
+def repeated(values: Tracer, count: int) -> Tracer:
     """As many values, from the first again after the last."""
     if values.size == 1:
         return reshape(values, ())
@@ -116,7 +116,7 @@ def _repeated(values: Tracer, count: int) -> Tracer:
     return flat[at]  # type: ignore[index]
 
 
-def _writable(a: Any, name: str) -> Tracer:
+def written_array(a: Any, name: str) -> Tracer:
     if type(a) is Tracer and not a._scalar:
         return a
     if isinstance(a, np.ndarray):
@@ -129,7 +129,7 @@ def _writable(a: Any, name: str) -> Tracer:
 
 @listed(np.putmask)
 def putmask(a: Any, /, mask: Any, values: Any) -> None:
-    target = _writable(a, "np.putmask")
+    target = written_array(a, "np.putmask")
     _require_safe(values, target)
     chosen = to_bool(as_tracer(mask))
     if chosen.size != target.size:
@@ -137,8 +137,8 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
     new = assigned_value(values, target.dtype)
     if not new.size:
         return
-    repeated = reshape(_repeated(new, target.size), target.shape if new.size > 1 else ())
-    atoms = reshape(chosen, target.shape)._atom, repeated._atom, target._atom
+    everywhere = reshape(repeated(new, target.size), target.shape if new.size > 1 else ())
+    atoms = reshape(chosen, target.shape)._atom, everywhere._atom, target._atom
     target._assign(Tracer(active(), select_atom(*atoms, target.shape)))
 
 
@@ -153,7 +153,7 @@ def _require_safe(values: Any, target: Tracer) -> None:
 
 @listed(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    target = _writable(arr, "np.place")
+    target = written_array(arr, "np.place")
     _require_safe(vals, target)
     chosen, values = to_bool(as_tracer(mask)), assigned_value(vals, target.dtype)
     if chosen.size != target.size:
@@ -189,7 +189,8 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
         return take(x, np.flatnonzero(known), at)
     if chosen.size > x.shape[at]:
         raise errors.UnsupportedArgumentError(
-            f"np.compress: the condition has {chosen.size} elements, the axis {x.shape[at]}"
+            f"np.compress: the condition has {chosen.size} elements, the axis {x.shape[at]}: write "
+            f"condition[:{x.shape[at]}]"
         )
     before = (slice(None),) * at
     return x[(*before, slice(chosen.size))][(*before, chosen)]  # type: ignore[index]
@@ -217,7 +218,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Tracer:
 
 @listed(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
-    target, index = _writable(arr, "np.put_along_axis"), as_tracer(indices)
+    target, index = written_array(arr, "np.put_along_axis"), as_tracer(indices)
     if axis is None:
         if index.ndim != 1:
             raise errors.InvalidArgumentError(

@@ -306,7 +306,8 @@ def _known(key: Any) -> Any:
         return as_numpy(key)
     except UnknownError:
         raise errors.DataDependentShapeError(
-            "a grid from or to a traced number has a shape that depends on data"
+            "a grid from or to a traced number has a shape that depends on data: its ends must be "
+            "Python numbers, len(x) or parts of x.shape"
         ) from None
 
 

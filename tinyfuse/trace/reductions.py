@@ -290,7 +290,8 @@ def _extreme_reduce(ufunc: np.ufunc, op: str) -> None:
 def _without_dtype(name: str, dtype: Any, own: np.dtype) -> None:
     if dtype is not None and np.dtype(dtype) != own:
         raise errors.UnsupportedArgumentError(
-            f"{name}(..., dtype={np.dtype(dtype)}) is not supported"
+            f"{name}(..., dtype={np.dtype(dtype)}) is not supported: leave it out, and "
+            "convert with astype"
         )
 
 

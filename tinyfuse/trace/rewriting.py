@@ -232,10 +232,7 @@ class _Rewriter:
         text += f"for {turn} in {loop}:\n    pass\n"
         text += f"    if {loop}.carrying:\n        {bound} = {loop}.carried\n" if names else ""
         text += f"if {loop}.carrying:\n    {bound} = {loop}.after\n" if names else ""
-        made = ast.parse(text).body
-        for statement in made:
-            for each in ast.walk(statement):
-                ast.copy_location(each, node.test)
+        made = _parsed(text, node.test)
         call, head = made[0], made[1]
         assert isinstance(call, ast.Assign)
         assert isinstance(call.value, ast.Call)
@@ -259,10 +256,7 @@ class _Rewriter:
         text += f"    if {branch}.carrying:\n        {bound} = {branch}.carried\n" if names else ""
         text += f"    if {taken}:\n        pass\n"
         text += f"if {branch}.carrying:\n    {bound} = {branch}.after\n" if names else ""
-        made = ast.parse(text).body
-        for statement in made:
-            for each in ast.walk(statement):
-                ast.copy_location(each, node.test)
+        made = _parsed(text, node.test)
         call, loop = made[0], made[1]
         assert isinstance(call, ast.Assign)
         assert isinstance(call.value, ast.Call)
@@ -320,6 +314,15 @@ def _items(items: ast.expr) -> ast.expr:
     made = ast.Call(ast.Name(ITEMS, ast.Load()), args, items.keywords)
     ast.copy_location(made.func, items)
     return ast.copy_location(made, items)
+
+
+def _parsed(text: str, place: ast.expr) -> list[ast.stmt]:
+    """Statements in the place of an expression of the user's."""
+    made = ast.parse(text).body
+    for statement in made:
+        for each in ast.walk(statement):
+            ast.copy_location(each, place)
+    return made
 
 
 def _is_inside(node: ast.AST, loop: ast.For) -> bool:

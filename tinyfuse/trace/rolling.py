@@ -20,6 +20,7 @@ import numpy as np
 from tinyfuse.dtypes import INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
+from tinyfuse.source import Source
 from tinyfuse.trace.builder import GraphBuilder
 from tinyfuse.trace.captured import equal
 from tinyfuse.trace.carried import Carry, Kind
@@ -61,8 +62,9 @@ class Rolled:
     many turns there are; None where data decides.
     """
 
-    def __init__(self, loop: Any, builder: GraphBuilder, place: LoopPlace, source: Any) -> None:
-        self.loop, self.builder, self.place, self.source = loop, builder, place, source
+    def __init__(self, loop: Any, builder: GraphBuilder, source: Source) -> None:
+        self.loop, self.builder, self.source = loop, builder, source
+        self.place: LoopPlace = source.file, source.line
         self.part = Part(builder)
         self.heads = [Var((), INT64, "turn")]
         self.count: int | None = None

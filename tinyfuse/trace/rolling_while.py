@@ -8,6 +8,7 @@ from typing import Any
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Var
+from tinyfuse.source import Source
 from tinyfuse.trace.branching import choose
 from tinyfuse.trace.builder import GraphBuilder
 from tinyfuse.trace.control_flow import ClosedLoop, truth
@@ -15,7 +16,6 @@ from tinyfuse.trace.loop_items import RunTimeRange
 from tinyfuse.trace.position_bounds import interval
 from tinyfuse.trace.recording import Recording
 from tinyfuse.trace.rolling import Rolled
-from tinyfuse.trace.specs import LoopPlace
 from tinyfuse.trace.turns import MISSING, Turn
 from tinyfuse.trace.weak import TracedInt
 from tinyfuse.trace.weak_integers import integer_atom
@@ -74,12 +74,11 @@ class RolledWhile(_Tested):
         self,
         loop: Any,
         builder: GraphBuilder,
-        place: LoopPlace,
-        source: Any,
+        source: Source,
         test: Callable[[], Any],
         first: Any,
     ) -> None:
-        super().__init__(loop, builder, place, source)
+        super().__init__(loop, builder, source)
         self.heads = [Var((), BOOL, "again")]
         self.first: list[Atom] = [truth(first)._atom]
         self._test = test
@@ -101,11 +100,10 @@ class RolledRange(_Tested):
         self,
         loop: Any,
         builder: GraphBuilder,
-        place: LoopPlace,
-        source: Any,
+        source: Source,
         numbers: RunTimeRange,
     ) -> None:
-        super().__init__(loop, builder, place, source)
+        super().__init__(loop, builder, source)
         self.numbers = numbers
         self.heads = [Var((), BOOL, "again"), Var((), INT64, "number")]
         self.first = [self._is_inside(numbers.start), integer_atom(numbers.start, builder)]

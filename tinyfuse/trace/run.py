@@ -238,7 +238,7 @@ def _named_paths(function: Callable[..., Any], in_tree: TreeDef) -> list[tuple[A
         elif key < len(positional):
             paths.append((positional[key], *rest))
         else:
-            paths.append((*_variadic(positional, function), key - len(positional), *rest))
+            paths.append((*_variadic(function), key - len(positional), *rest))
     return paths
 
 
@@ -251,7 +251,7 @@ def _positional_names(function: Callable[..., Any]) -> list[str]:
     return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
 
-def _variadic(positional: list[str], function: Callable[..., Any]) -> tuple[str]:
+def _variadic(function: Callable[..., Any]) -> tuple[str]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -8,7 +8,7 @@ sums and products skip the rest, and it can be put where a slice of the same len
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -23,9 +23,9 @@ from tinyfuse.trace.operations import cast, stretch_atom
 from tinyfuse.trace.position_bounds import interval
 from tinyfuse.trace.same import same_value
 from tinyfuse.trace.tracer import Tracer
+from tinyfuse.trace.unknown_lengths import UnknownLength
 from tinyfuse.trace.weak import TracedInt
 from tinyfuse.trace.weak_integers import integer_atom
-from tinyfuse.tree import Leaf
 
 
 def refuse(what: str) -> NoReturn:
@@ -121,7 +121,7 @@ def _is_open(item: slice) -> bool:
     return TracedInt in (type(item.start), type(item.stop))
 
 
-class RunTimePart(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
+class RunTimePart(UnknownLength):
     """The elements of a slice, or what has been computed from them. Stands for an ndarray.
 
     _slice: where they are read again; else _found: an array that begins with them.
@@ -129,7 +129,13 @@ class RunTimePart(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
 
     __slots__ = ("_found", "_length", "_place", "_slice")
 
-    _takes_over = True  # operations with traced arrays
+    _words: ClassVar = {
+        "setitem": "x[:n][...] = value",
+        "array": "np.asarray",
+        "len": "len()",
+        "iter": "a loop",
+        "bool": "the truth",
+    }
 
     def __init__(self, length: Atom, found: Atom | None = None, of: Slice | None = None) -> None:
         self._length, self._found, self._slice = length, found, of
@@ -182,43 +188,22 @@ class RunTimePart(np.lib.mixins.NDArrayOperatorsMixin, Leaf):
         operate(refuse, "x[:n][...]")
         raise AssertionError
 
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        operate(refuse, "x[:n][...] = value")
-        raise AssertionError
+    def _refuse(self, what: str) -> NoReturn:
+        refuse(what)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return operate(_call_ufunc, ufunc, method, inputs, kwargs)
+    def _ufunc(self, ufunc: Any, method: str, inputs: Sequence[Any], kwargs: Any) -> Any:
+        return _call_ufunc(ufunc, method, inputs, kwargs)
 
-    def __array_function__(
-        self, function: Any, types: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
+    def _function(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         implementation = _FUNCTIONS.get(function)
         if implementation is None or kwargs:
-            return operate(refuse, f"np.{function.__name__}")
-        return operate(implementation, *args)
+            refuse(f"np.{function.__name__}")
+        return implementation(*args)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
+    def _attribute(self, name: str) -> Any:
         if name in ("sum", "mean", "dot"):
             return lambda *args: operate(_FUNCTIONS[getattr(np, name)], self, *args)
         return operate(refuse, name)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        operate(refuse, "np.asarray")
-        raise AssertionError
-
-    def __len__(self) -> NoReturn:
-        operate(refuse, "len()")
-        raise AssertionError
-
-    def __iter__(self) -> NoReturn:
-        operate(refuse, "a loop")
-        raise AssertionError
-
-    def __bool__(self) -> NoReturn:
-        operate(refuse, "the truth")
-        raise AssertionError
 
     def __repr__(self) -> str:
         return f"RunTimePart({self.dtype})"

@@ -163,7 +163,8 @@ def _clip_ufunc(x: Any, low: Any, high: Any, **options: Any) -> Tracer:
     """
     if options:
         raise errors.UnsupportedArgumentError(
-            f"np.clip(..., {next(iter(options))}=) is not supported"
+            f"np.clip(..., {next(iter(options))}=) is not supported: leave it out, and "
+            "convert with astype or choose with np.where afterwards"
         )
     kinds = tuple([_kind(value) for value in (x, low, high)])
     to = resolve(_CLIP, kinds).operands[0]

@@ -63,13 +63,13 @@ def _create(
     try:
         created = implementation(*args, **kwargs)
     except TypeError as error:
-        if not _is_about_arguments(error, implementation):
+        if not _is_about_arguments(error):
             raise
         created = NotImplemented
     return made_by_numpy(function, args, kwargs) if created is NotImplemented else created
 
 
-def _is_about_arguments(error: TypeError, implementation: Callable[..., Any]) -> bool:
+def _is_about_arguments(error: TypeError) -> bool:
     """Whether Python could not call the implementation with these arguments."""
     return error.__traceback__ is not None and error.__traceback__.tb_next is None
 

@@ -169,7 +169,10 @@ class Tracer(Cell):
     def __hash__(self) -> int:
         kind = f"numpy.{self.dtype.name if self._scalar else 'ndarray'}"
         if self._scalar:
-            error = errors.NumberConversionError(f"hash() needs the value of a traced {kind}")
+            error = errors.NumberConversionError(
+                f"hash() needs the value of a traced {kind}, which is known only at run time: a "
+                "dict or a set takes keys that Python knows, as i in place of x[i]"
+            )
             _fail(error, self)
         raise TypeError(f"unhashable type: '{kind}'")
 

@@ -131,7 +131,7 @@ def check_divisor(builder: GraphBuilder, name: str, divisor: Atom, dtype: np.dty
     builder.check(is_zero, ZeroDivisionError, DIVISIONS[name])
 
 
-def _binary_methods(name: str, function: Callable[..., Any]) -> tuple[Any, Any]:
+def _binary_methods(name: str) -> tuple[Any, Any]:
     def forward(self: TracedFloat, other: Any) -> Any:
         if type(other) in PythonNumber or type(other) is TracedFloat:
             return operate(_arithmetic, name, self, other)
@@ -145,15 +145,15 @@ def _binary_methods(name: str, function: Callable[..., Any]) -> tuple[Any, Any]:
     return forward, reflected
 
 
-for _name, _function, _ufunc in [
-    ("add", operator.add, "add"),
-    ("sub", operator.sub, "subtract"),
-    ("mul", operator.mul, "multiply"),
-    ("truediv", operator.truediv, "divide"),
-    ("floordiv", operator.floordiv, "floor_divide"),
-    ("mod", operator.mod, "remainder"),
+for _name, _ufunc in [
+    ("add", "add"),
+    ("sub", "subtract"),
+    ("mul", "multiply"),
+    ("truediv", "divide"),
+    ("floordiv", "floor_divide"),
+    ("mod", "remainder"),
 ]:
-    _forward, _reflected = _binary_methods(_ufunc, _function)
+    _forward, _reflected = _binary_methods(_ufunc)
     setattr(TracedFloat, f"__{_name}__", _forward)
     setattr(TracedFloat, f"__r{_name}__", _reflected)
 
