@@ -222,7 +222,7 @@ class _Mapping:
         body = BlockLowering(self.device.shared_bytes).statements((*named, *inner), around)
         threads = min(self.device.threads, _warps(_most_shared(body)))
         blocks = prod([axis.extent for axis in around])
-        body = self.in_room(with_barriers(body, around, threads), around, blocks)
+        body = _declared_first(self.in_room(with_barriers(body, around, threads), around, blocks))
         return blocks, threads, (nested(outer, LoopKind.BLOCKS, body),) if outer else body
 
     def in_room(
@@ -242,6 +242,15 @@ class _Mapping:
             first = flat_index(around, [axis.extent for axis in around]) * old.size
             body = _without(with_places(body, old, new, first.__add__), new)
         return body
+
+
+def _declared_first(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """With all shared memory in front: it is there once, for all turns of a loop."""
+    inner = [each for each in walk_statements(body) if isinstance(each, Alloc) and each not in body]
+    shared = [each for each in inner if each.buffer.scope is Scope.SHARED]
+    for each in shared:
+        body = _without(body, each.buffer)
+    return (*shared, *body)
 
 
 def _with_names(body: tuple[Statement, ...], others: Collection[str]) -> tuple[Statement, ...]:

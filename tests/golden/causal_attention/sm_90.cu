@@ -82,6 +82,12 @@ static __device__ inline float tf_exp_nonpositive_float(float x) {
 extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(float) query, TF_IN(float) key, TF_IN(float) value, TF_OUT(float) out) {
   const int j_outer = blockIdx.x / 2;
   const int i = blockIdx.x % 2;
+  TF_SHARED(float, matmul_and_out_weights, [4096]);
+  TF_SHARED(uint32_t, out_tops, [64]);
+  TF_SHARED(float, out_base, [64]);
+  TF_SHARED(float, out_scale, [64]);
+  TF_SHARED(float, matmul_local, [512]);
+  TF_SHARED(float, out_products, [512]);
   TF_SHARED(float, query_copy, [1024]);
   TF_SHARED(float, out_total, [64]);
   TF_SHARED(float, out_weighted, [1024]);
@@ -106,12 +112,7 @@ extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(flo
   }
   for (int b = 0; b < 4; b++) {
     if (j_outer - b >= 0) {
-      TF_SHARED(float, matmul_and_out_weights, [4096]);
-      TF_SHARED(uint32_t, out_tops, [64]);
-      TF_SHARED(float, out_base, [64]);
-      TF_SHARED(float, out_scale, [64]);
       for (int j_outer_1 = 0; j_outer_1 < 8; j_outer_1++) {
-        TF_SHARED(float, matmul_local, [512]);
         __syncthreads();
         for (int step = threadIdx.x; step < 512; step += 256) {
           const int k_outer = step / 64;
@@ -203,7 +204,6 @@ extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(flo
         }
       }
       for (int k_outer = 0; k_outer < 2; k_outer++) {
-        TF_SHARED(float, out_products, [512]);
         __syncthreads();
         for (int step = threadIdx.x; step < 512; step += 256) {
           const int j_outer_1 = step / 64;
