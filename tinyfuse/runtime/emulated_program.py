@@ -54,7 +54,8 @@ def run_program(
     Args:
         program: with its text and what is launched of it.
         inputs: one for each buffer that is an input, with as many elements of its dtype.
-        check: whether every access is checked and counted; without, a run takes a tenth of it.
+        check: whether every access is checked and counted; without, it takes a half to an eighth of
+            the time.
         order: in which threads and blocks run.
         seed: of random orders.
 
