@@ -24,7 +24,7 @@ from tinyfuse.testing.fake_gpu import FakeDriver
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64", ml_dtypes.bfloat16),
+    *("float16", "float32", "float64", "complex64", "complex128", ml_dtypes.bfloat16),
 ]
 
 
@@ -167,8 +167,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "float32[3, 4]: arrays with a mask are not taken",
     ),
     "a dtype": (
-        lambda array: Interface(array, typestr="<c8"),
-        "complex64[3, 4]: tinyfuse does not compute with complex64",
+        lambda array: Interface(array, typestr="<f16"),
+        "float128[3, 4]: tinyfuse does not compute with float128",
     ),
     "a stream": (
         lambda array: Interface(array, stream=0),

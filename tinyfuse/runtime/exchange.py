@@ -15,7 +15,7 @@ from tinyfuse.records import dataclass
 
 ON_CUDA = 2
 _NAME, _USED = b"dltensor", b"used_dltensor"
-_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}  # of kinds of dtypes
+_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # of kinds of dtypes
 _BFLOAT = 4
 
 
