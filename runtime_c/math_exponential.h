@@ -15,13 +15,6 @@ static inline float tf_scaled_float(float p, uint32_t bits) {
   return p * tf_from_bits_float((bits - half) << 23) * tf_from_bits_float(half << 23);
 }
 
-// (1 + p) * 2^n likewise.
-static inline float tf_scaled_from_one_float(float p, uint32_t bits) {
-  uint32_t half = bits >> 1;
-  float scale = tf_from_bits_float((bits - half) << 23);
-  return __builtin_fmaf(p, scale, scale) * tf_from_bits_float(half << 23);
-}
-
 // p * 2^n, where the low twelve bits are n + 2046.
 static inline double tf_scaled_double(double p, uint64_t bits) {
   uint64_t half = bits >> 1;
@@ -45,12 +38,23 @@ static inline float tf_exp_core_float(float r) {
   return __builtin_fmaf(r * r, q, r);
 }
 
+// e^r likewise, off by 2^-27.5: with 1 as one more coefficient, what comes before it is rounded finer.
+static inline float tf_exp_near_float(float r) {
+  float q = 0x1.6a5166p-10f;
+  q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
+  q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
+  q = __builtin_fmaf(q, r, 0x1.555494p-3f);
+  q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
+  q = __builtin_fmaf(q, r, 1.0f);
+  return __builtin_fmaf(q, r, 1.0f);
+}
+
 // e^x.
 static inline float tf_exp_float(float x) {
   float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8001fcp+23f); // n + 254 in its low bits
   float n = t - 0x1.8001fcp+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
-  float y = tf_scaled_from_one_float(tf_exp_core_float(r), tf_bits_float(t));
+  float y = tf_scaled_float(tf_exp_near_float(r), tf_bits_float(t));
   y = x > 89.0f ? __builtin_inff() : y;
   return x < -104.5f ? 0.0f : y;
 }
@@ -87,7 +91,7 @@ static inline float tf_exp_nonpositive_float(float x) {
   float n = t - 0x1.80017ep+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
   float scale = tf_from_bits_float(tf_bits_float(t) << 23);
-  float y = __builtin_fmaf(tf_exp_core_float(r), scale, scale) * 0x1p-64f;
+  float y = tf_exp_near_float(r) * scale * 0x1p-64f;
   return x < -104.5f ? 0.0f : y;
 }
 

@@ -9,10 +9,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+// Processors tell a load from the stores before it by the last twelve bits of their addresses. So
+// outputs begin with a page, as large arrays of numpy do but for 16 bytes: what is loaded for the next
+// elements of a loop is not taken then for what was just stored.
 enum {
   SCRATCH_ALIGNMENT = 64,
-  HEADER = 64,      // bytes before the elements: how many can be there
-  LARGE = 16 << 20, // smaller blocks malloc keeps by itself
+  HEADER = 4096,    // bytes before the elements: how many can be there
+  LARGE = 4 << 20,  // smaller blocks malloc keeps by itself, even several
   HUGE_PAGE = 2 << 20,
   MOST_KEPT = 8,
 };

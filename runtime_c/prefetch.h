@@ -5,3 +5,9 @@ static inline void tf_prefetch(const void *from, long bytes) {
   for (long at = 0; at < bytes; at += 64)
     __builtin_prefetch((const char *)from + at);
 }
+
+// The same, into the second cache.
+static inline void tf_prefetch_far(const void *from, long bytes) {
+  for (long at = 0; at < bytes; at += 64)
+    __builtin_prefetch((const char *)from + at, 0, 2);
+}

@@ -2,15 +2,13 @@
 // exponent and 10 of mantissa, bfloat16_t, the upper half of a float. Rounded to nearest, ties to
 // even. NaN becomes the quiet one of its sign. C compilers make vectors of all of them.
 
-// A float16_t as a float, which has all of its values.
+// A float16_t as a float, which has all of its values: its bits where those of a float stand, times
+// what the exponents are apart, which is exact also where the first is subnormal.
 static inline float tf_float_of_float16(float16_t half) {
-  uint32_t magnitude = half & 0x7fffu, sign = (uint32_t)(half & 0x8000u) << 16;
-  uint32_t rebased = (magnitude << 13) + 0x38000000u;
-  uint32_t special = rebased + 0x38000000u; // infinity, and NaN
-  uint32_t tiny = tf_bits_float((float)(int32_t)magnitude * 0x1p-24f);
-  uint32_t bits = magnitude < 0x0400u ? tiny : rebased;
-  bits = magnitude < 0x7c00u ? bits : special;
-  return tf_from_bits_float(bits | sign);
+  uint32_t bits = ((uint32_t)(int16_t)half << 13) & 0x8fffe000u;
+  uint32_t scaled = tf_bits_float(tf_from_bits_float(bits) * 0x1p112f);
+  uint32_t special = (bits & 0x0f800000u) == 0x0f800000u ? 0x7f800000u : 0u; // infinity, and NaN
+  return tf_from_bits_float(scaled | special);
 }
 
 // The nearest float16_t; 65520 and above are infinity.

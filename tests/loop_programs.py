@@ -1,5 +1,5 @@
 """Random programs of nested Python loops: writes at the places of indices, rebinding, exchanges,
-views and second names of arrays, numbers that are counted."""
+views and second names of arrays, numbers that are counted, jumps and slices that data decides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.errors import BoolConversionError, InPlaceWriteError
+from tinyfuse.errors import (
+    BoolConversionError,
+    InPlaceWriteError,
+    NumberConversionError,
+    ShapeError,
+)
 from tinyfuse.testing.case import Case
 
 EXTENT = 5
@@ -77,6 +82,22 @@ _STATEMENTS = (
     *("w[:{i}] = np.flip(v[:{i}])", "s = s * 0.5 + (v[:{i}] * A[{p}, :{i}]).sum()"),
     *("C[{p}] = np.where(v > w, v, w)", "A[{p}, {q}:] = v[{q}:] + 0"),
 )
+# What data decides: jumps, the ends of slices and of ranges.
+_DECIDED = (
+    *("if {scalar} > 1:\n    break", "if {scalar} < 0:\n    continue", "if k > 4:\n    break"),
+    *("if v[{p}] > w[{q}]:\n    s = s + 1\n    break", "if {scalar} > 2:\n    return {results}"),
+    "if {scalar} > 0:\n    if {scalar} < 1:\n        continue\n    w[{p}] = {scalar}",
+    "if {scalar} > 1:\n    {statement}\n    continue\nelse:\n    k += 1",
+    "if {scalar} > 0:\n    for y in range(3):\n        w[y] += {scalar}",
+    "m = 0\nwhile m < 4 and {scalar} < 1:\n    m += 1\n    {statement}",
+    "m = 0\nwhile True:\n    m += 1\n    {statement}\n    if m > 3 or {scalar} > 1:\n        break",
+    *("s = s * 0.5 + v[d[{p}]:d[{q}]].sum()", "w[{p}] = A[{q}, d[{p}]:d[{q}]] @ v[d[{p}]:d[{q}]]"),
+    *("v[d[{p}]:d[{q}]] += s", "v[d[{p}]:d[{q}]] = w[d[{p}]:d[{q}]] * 0.5", "v[: d[{p}]] = s"),
+    "s = s * 0.5 + (r[d[{p}] :] * w[n[d[{p}] :] % 5]).sum()",
+    "for y in range(d[{p}]):\n    w[y] = w[y] * 0.5 + v[y]",
+    "for y in range(d[{p}]):\n    if v[y] > s:\n        break\nelse:\n    k += 1",
+)
+RESULTS = "A, B, C, v, w, n, s, k, r, a2, t, o0, o1, o2"
 _BEFORE = (
     *("r = A[1]", "r = v", "r = np.zeros(5)", "a2 = B", "a2 = C", "t = w", "C = A", "C = B.copy()"),
     *("w = np.zeros(5)", "n = np.arange(5)", "v = v + 1", "w = np.ones(5) * s"),
@@ -102,11 +123,12 @@ class LoopProgram:
         self.longest = longest
         lines = ["s = 0.0", "k = 1", "n = np.arange(5)", "w = np.zeros(5)", "C = A.copy()"]
         lines += ["r = A[2]", "a2 = B", "t = v", "t2 = v", "e = 0.5", "o0 = o1 = o2 = []"]
+        lines += ["d = (v * 4).astype(int) % 6"]
         for _ in range(self.random.randrange(3)):
             lines.append(self.random.choice(_BEFORE))
         for _ in range(self.random.choice((1, 1, 2))):
             lines += self._loop([])
-        lines.append("return A, B, C, v, w, n, s, k, r, a2, t, o0, o1, o2")
+        lines.append(f"return {RESULTS}")
         body = "".join([f"    {line}\n" for text in lines for line in text.splitlines()])
         self.source = f"def program(A, B, v):\n{body}"
 
@@ -121,8 +143,12 @@ class LoopProgram:
             else:
                 lines += [f"    {line}" for line in self._statement(inside).splitlines()]
         lines += [f"    {line}" for line in appended]
+        if self.random.random() < 0.4:
+            lines += [f"    {line}" for line in self._decided(inside).splitlines()]
         if self.random.random() < 0.3:
             lines += [f"    {line}" for line in self._statement(inside).splitlines()]
+        if self.random.random() < 0.1:
+            lines += ["else:", *[f"    {x}" for x in self._statement(around or ["2"]).splitlines()]]
         return [*lines, *after]
 
     def _list(self, variable: str, around: list[str]) -> tuple[list[str], list[str], list[str]]:
@@ -165,6 +191,13 @@ class LoopProgram:
     def _statement(self, indices: list[str]) -> str:
         return self._filled(self.random.choice(_STATEMENTS), indices)
 
+    def _decided(self, indices: list[str]) -> str:
+        template = self.random.choice(_DECIDED).replace("{results}", RESULTS)
+        at = next((line for line in template.splitlines() if "{statement}" in line), "")
+        inner = self._statement(indices).splitlines()
+        indent = at[: len(at) - len(at.lstrip())]
+        return self._filled(template.replace("{statement}", f"\n{indent}".join(inner)), indices)
+
     def _filled(self, template: str, indices: list[str]) -> str:
         for hole, choices in (("{scalar}", _SCALARS), ("{row}", _ROWS), ("{array}", _ARRAYS)):
             while hole in template:
@@ -206,6 +239,10 @@ def loop_case(seed: int) -> Case | None:
         return None
     try:
         _ = case.trace
-    except (BoolConversionError, InPlaceWriteError):
+    except (BoolConversionError, InPlaceWriteError, NumberConversionError):
         return None
+    except ShapeError:  # of turns that are written out, and that a jump leaves before
+        if "break" in program.source or program.source.count("return") > 1:
+            return None
+        raise
     return case

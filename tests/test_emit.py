@@ -42,7 +42,7 @@ def parsed(text: str) -> c_ast.FileAST:
 
     pycparser knows no comments, directives, attributes, assembler and no `__INT32_TYPE__`.
     """
-    unknown = r"//[^\n]*|^#[^\n]*|__attribute__\(\(.*\)\)|__asm__\(.*\);"
+    unknown = r"//[^\n]*|^#[^\n]*|__attribute__\(\(.*\)\)|__asm__\(.*\);|\btf_interleaved\b"
     text = re.sub(unknown, "", text, flags=re.MULTILINE)
     return c_parser.CParser().parse(re.sub(r"__U?INT\d+_TYPE__", "int", text))
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinyfuse
+from tests.programs import iterated
 from tests.programs.known import KNOWN
 from tinyfuse import tree
 from tinyfuse.compilation import Lowered
@@ -62,3 +63,4 @@ def test_kernels_are_as_many_as_expected(name: str) -> None:
 
 def test_there_are_programs_enough() -> None:
     assert len(KNOWN) >= 30
+    assert len([each for each in KNOWN if hasattr(iterated, each)]) >= 16

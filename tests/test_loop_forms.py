@@ -97,8 +97,8 @@ FORMS: list[tuple[Callable[..., Any], tuple[Any, ...], list[str]]] = [
     (backwards, (LINE,), ["loop"]),
     (numbered, (LINE,), ["loop"]),
     (rows, (SQUARE,), ["loop"]),
-    (triangles, (SQUARE,), ["loop", "while", "while"]),
-    (three_deep, (SQUARE,), ["loop", "while", "while"]),
+    (triangles, (SQUARE,), ["loop", "loop", "loop"]),
+    (three_deep, (SQUARE,), ["loop", "loop", "loop"]),
     (slices, (SQUARE, LINE), ["loop"]),
     (named_slices, (SQUARE,), ["loop"]),
 ]

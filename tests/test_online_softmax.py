@@ -340,6 +340,42 @@ def test_values_count_where_their_block_does(bad: float) -> None:
     assert np.isnan(found[:, 64]).all()
 
 
+def large_negative_added(q, k, v):
+    mask = np.tri(q.shape[-2], k.shape[-2], dtype=np.float32)
+    return softmax(scaled(q, k) + (1 - mask) * np.float32(-1e9)) @ v
+
+
+@pytest.mark.parametrize("function", [large_negative, large_negative_added])
+def test_large_negative_scores_are_scores(function: Callable[..., Any]) -> None:
+    """Their blocks are visited, and their weights are 0 where a row has others: as in numpy, an
+    infinite value counts there, and rows that have nothing else are no NaN."""
+    found = lowered(function, *SQUARE)
+    assert "softmax_contract[abc,acd->abd block=64]" in found.as_text("graph")
+    assert (len(found.kernels), found.scratch_bytes) == (1, 0)
+    q, k, v = (x.copy() for x in SQUARE)
+    expected, computed = function(q, k, v), tinyfuse.jit(function)(q, k, v)
+    np.testing.assert_allclose(computed, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(computed, tinyfuse.jit(by_where)(q, k, v), rtol=1e-5, atol=1e-6)
+    v[:, 66] = np.inf
+    with np.errstate(invalid="ignore"):
+        expected = function(q, k, v)
+    assert np.isnan(expected[:, :66]).all()
+    assert (np.isnan(tinyfuse.jit(function)(q, k, v)) == np.isnan(expected)).all()
+
+
+def test_rows_whose_scores_are_all_large_negative_are_averages() -> None:
+    def masked(q, k, v, mask):
+        return softmax(np.where(mask, scaled(q, k), np.float32(-1e9))) @ v
+
+    q, k, v = CROSS
+    mask = np.zeros((2, 20, 67), bool)
+    mask[1, :, 65:] = True  # after a block that is all masked
+    found = tinyfuse.jit(masked)(q, k, v, mask)
+    averages = np.broadcast_to(v[0].mean(0), found[0].shape)
+    np.testing.assert_allclose(found[0], averages, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found, masked(q, k, v, mask), rtol=1e-4, atol=1e-6)
+
+
 def test_infinite_scores_are_nan_as_in_numpy() -> None:
     q, k, v = (np.abs(x) + 1 for x in CROSS)
     k[0, 66] = np.inf

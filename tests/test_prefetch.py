@@ -36,7 +36,7 @@ def test_a_row_is_asked_for_some_steps_ahead() -> None:
     schedule = Schedule(stages).compute_at(h, out, rows).split(h, j, 64)
     schedule = schedule.prefetch(h, x, Loop(j, 64), (out, rows), distance=2)
     assert str(schedule).splitlines()[1] == (
-        "  h: compute_at(out, i); prefetch(x, j by 64, out, i, 2); i < 6, j by 64 < 100, j < 100"
+        "  h: compute_at(out, i); prefetch(x, j by 64, out, i, 3); i < 6, j by 64 < 100, j < 100"
     )
     loops = lower(schedule, REFERENCE)
     assert loops_text(loops).splitlines()[2:9] == [
@@ -88,7 +88,7 @@ def planned(function: Any, *arrays: np.ndarray) -> str:
 
 def test_rows_of_large_arrays_are_asked_for_while_the_kernel_computes() -> None:
     large, small = np.ones((1024, 1024), np.float32), np.ones((256, 1024), np.float32)
-    assert "prefetch(x, j by 64, out, i, 2)" in planned(softmax, large)
+    assert "prefetch(x, j by 64, out, i, 3)" in planned(softmax, large)
     assert "  out: root; prefetch(x, j by 256, out, i, 1);" in planned(normalised, large)
     assert "prefetch" not in planned(normalised, large[:, :1000].copy())  # ends within a line
     assert "prefetch" not in planned(softmax, small)  # it stays in the cache
@@ -100,7 +100,7 @@ def test_the_same_bits_and_c_that_says_so() -> None:
     x = np.random.default_rng(0).standard_normal((1030, 1100)).astype(np.float32)
     jitted = tinyfuse.jit(softmax)
     text = jitted.lower(x).as_text("c")
-    assert "      tf_prefetch(x + 1100 * i + 64 * j_outer + 2200, 256);\n" in text
+    assert "      tf_prefetch(x + 1100 * i + 64 * j_outer + 3300, 256);\n" in text
     assert "  // " not in text[text.index("static inline void tf_prefetch") :].split("\n}\n")[0]
     assert jitted(x).tobytes() == tinyfuse.jit(softmax, fuse=False)(x).tobytes()
 

@@ -8,6 +8,7 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from tinyfuse.dtypes import SUPPORTED, is_supported
+from tinyfuse.graph import primitives as p
 from tinyfuse.testing import (
     LAYOUTS,
     ArraySpec,
@@ -21,6 +22,7 @@ from tinyfuse.testing import (
     special_values,
     ulps,
 )
+from tinyfuse.testing.case import program_case
 from tinyfuse.testing.choices import DrawnChoices, SeededChoices
 from tinyfuse.testing.generate import CONSTRUCTS, EFFECTS, evaluate, perform
 from tinyfuse.testing.half_constructs import halves
@@ -292,7 +294,21 @@ def test_every_construct_occurs():
     wanted += ["cumsum(", ".accumulate(", "np.sort(", "argsort(", "np.lexsort(", "np.median("]
     wanted += ["np.quantile(", "np.searchsorted(", "np.digitize(", "np.histogram("]
     assert [text for text in wanted if text not in sources] == []
-    assert len(CONSTRUCTS) == 36
+    assert len(CONSTRUCTS) == 37
+
+
+def test_short_rows_of_doubles_are_often_put_together():
+    joins = [
+        eqn.output.shape[-1]
+        for seed in range(300)
+        for eqn in program_case(random_program(seed)).trace.graph.eqns
+        if eqn.primitive is p.concat
+        and eqn.params["axis"] == len(eqn.output.shape) - 1
+        and eqn.output.dtype == np.float64
+    ]
+    assert set(range(2, 9)) | {16} <= set(joins)
+    assert sum(2 <= width <= 16 for width in joins) > 40
+    assert joins.count(8) > 8
 
 
 def test_every_effect_occurs():

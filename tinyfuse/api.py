@@ -54,6 +54,7 @@ def jit(
     /,
     *,
     static_argnames: str | Sequence[str] = (),
+    dynamic: str | Sequence[str] = (),
     fuse: bool = True,
     threads: int | None = None,
     schedule: Callable[[Stages], Schedule] | None = None,
@@ -68,6 +69,7 @@ def jit(
 def jit(
     *,
     static_argnames: str | Sequence[str] = (),
+    dynamic: str | Sequence[str] = (),
     fuse: bool = True,
     threads: int | None = None,
     schedule: Callable[[Stages], Schedule] | None = None,
@@ -83,6 +85,7 @@ def jit(
     /,
     *,
     static_argnames: str | Sequence[str] = (),
+    dynamic: str | Sequence[str] = (),
     fuse: bool = True,
     threads: int | None = None,
     schedule: Callable[[Stages], Schedule] | None = None,
@@ -102,6 +105,9 @@ def jit(
     Args:
         function: computes with numpy and Python, without side effects.
         static_argnames: parameters to be known by value while tracing; they must be hashable.
+        dynamic: parameters whose integers are not known while tracing, so that one program serves
+            them all: how many turns a loop has, where a slice ends, what indexes an array. Not
+            what shapes of new arrays are made of.
         fuse: whether intermediate arrays are left out where that pays. It never changes a bit.
         threads: how many may work on a call; None: as TINYFUSE_NUM_THREADS says, or all cores.
         schedule: makes the schedule of a program from its stages, in place of the planner.
@@ -117,14 +123,15 @@ def jit(
 
     Raises:
         TypeError: function or schedule cannot be called.
-        ValueError: static_argnames names no parameter, maxsize is not positive, check is no
-            check, or there is no such rewrite or target.
+        ValueError: static_argnames or dynamic names no parameter, or both name one, maxsize is not
+            positive, check is no check, or there is no such rewrite or target.
         ThreadCountError: threads is not a positive whole number.
     """
     if function is None:
         return functools.partial(
             jit,
             static_argnames=static_argnames,
+            dynamic=dynamic,
             fuse=fuse,
             threads=threads,
             schedule=schedule,
@@ -139,8 +146,12 @@ def jit(
     if maxsize < 1:
         raise ValueError(f"maxsize must be positive, not {maxsize}")
     options = _options(fuse, threads, schedule, check, rewrites, target)
-    static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    return JittedFunction(function, static, options, maxsize)
+    static, changing = _names(static_argnames), _names(dynamic)
+    return JittedFunction(function, static, options, maxsize, changing)
+
+
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _options(

@@ -18,7 +18,8 @@ from tinyfuse.loops.ir import Cost, Kernel
 from tinyfuse.runtime.library import Entry, loaded
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.signature import Call, Signature, StaleError, differences, signature_of, take_apart
+from tinyfuse.signature import Call, Signature, StaleError, signature_of, take_apart
+from tinyfuse.signature_differences import differences
 
 if TYPE_CHECKING:
     from tinyfuse.compilation import Lowered

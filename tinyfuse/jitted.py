@@ -30,12 +30,12 @@ from tinyfuse.signature import (
     StaleError,
     TracedArgumentError,
     argument_names,
-    differences,
     quick_key,
     refusal,
     signature_of,
     take_apart,
 )
+from tinyfuse.signature_differences import differences
 from tinyfuse.tracebacks import show_users_frames, without_internal_frames
 from tinyfuse.tree import LEAF, Leaf, TreeDef, flatten
 
@@ -77,11 +77,16 @@ class JittedFunction(Dispatcher, Leaf):
     __qualname__: str
 
     def __init__(
-        self, function: Callable[..., Any], static: Sequence[str], options: Options, maxsize: int
+        self,
+        function: Callable[..., Any],
+        static: Sequence[str],
+        options: Options,
+        maxsize: int,
+        dynamic: Sequence[str] = (),
     ) -> None:
         functools.update_wrapper(self, function)
         name = function_name(function)
-        self._parameters = Parameters(function, name, static)
+        self._parameters = Parameters(function, name, static, dynamic)
         self._fewest, self._most = self._parameters.fewest, self._parameters.most
         self._options = options
         self._function = Function(function, name, self._parameters, options)
@@ -164,7 +169,9 @@ class JittedFunction(Dispatcher, Leaf):
         return self
 
     def __reduce_ex__(self, protocol: Any) -> str | tuple[Any, ...]:
-        options = (self._parameters.static, self._options, self._maxsize)
+        parameters = self._parameters
+        dynamic = tuple(sorted(parameters.dynamic))
+        options = (parameters.static, self._options, self._maxsize, dynamic)
         return reduced(self, protocol, options)
 
     @functools.cached_property

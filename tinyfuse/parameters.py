@@ -42,7 +42,8 @@ class Parameters:
     """Brings calls to one form: defaults filled in, keywords turned to positions where they can be.
 
     fewest, most: a call without keywords and with so many arguments has that form already.
-    static: names of the parameters whose values are part of the signature.
+    static: names of the parameters whose values are part of the signature. dynamic: of those whose
+    integers are not.
     """
 
     __slots__ = (
@@ -50,14 +51,22 @@ class Parameters:
         "_positional",
         "_signature",
         "_starred",
+        "dynamic",
         "fewest",
         "most",
         "name",
         "static",
     )
 
-    def __init__(self, function: Callable[..., Any], name: str, static: Sequence[str]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        static: Sequence[str],
+        dynamic: Sequence[str] = (),
+    ) -> None:
         self.name = name
+        self.dynamic = frozenset(dynamic)
         self.static = frozenset(static)
         self._signature = _signature(function)
         self._plans: dict[Form, Plan] = {}
@@ -75,15 +84,18 @@ class Parameters:
         if kind.KEYWORD_ONLY in by_kind:
             self.most = -1.0
         if kind.VAR_KEYWORD not in by_kind:
-            self._check_static()
+            self._check_names("static_argnames", self.static)
+            self._check_names("dynamic", self.dynamic)
+        for name in sorted(self.static & self.dynamic):
+            raise ValueError(f"{self.name}: {name!r} is in static_argnames and in dynamic")
 
-    def _check_static(self) -> None:
+    def _check_names(self, option: str, names: frozenset[str]) -> None:
         known = self._signature.parameters
-        for name in sorted(self.static):
+        for name in sorted(names):
             if name not in known:
                 parameters = ", ".join(known) or "none"
                 raise ValueError(
-                    f"static_argnames: {self.name} has no parameter {name!r}, only: {parameters}"
+                    f"{option}: {self.name} has no parameter {name!r}, only: {parameters}"
                 )
 
     def position_name(self, index: int) -> str:

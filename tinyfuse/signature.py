@@ -290,9 +290,11 @@ def take_apart(parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, 
         ValueError: a container contains itself.
     """
     if parameters.static:
-        named = [(parameters.position_name(at), arg) for at, arg in enumerate(args)]
-        args = tuple([_static(parameters, name, arg) for name, arg in named])
+        args = tuple([_static(parameters, name, arg) for name, arg in _named(parameters, args)])
         kwargs = {name: _static(parameters, name, arg) for name, arg in kwargs.items()}
+    if parameters.dynamic:
+        args = tuple([_dynamic(parameters, name, arg) for name, arg in _named(parameters, args)])
+        kwargs = {name: _dynamic(parameters, name, arg) for name, arg in kwargs.items()}
     values: list[Any] = []
     try:
         key = tuple([_part(arg, values) for arg in args])
@@ -321,6 +323,24 @@ def _part(value: Any, values: list[Any]) -> Any:
         return key
     kind, static, keys, items = parts
     return (kind, static, compared_keys(kind, keys), *[_part(item, values) for item in items])
+
+
+def _named(parameters: Parameters, args: Sequence[Any]) -> list[tuple[str, Any]]:
+    return [(parameters.position_name(at), arg) for at, arg in enumerate(args)]
+
+
+def _dynamic(parameters: Parameters, name: str, value: Any) -> Any:
+    """An integer whose value is no part of the signature as a scalar of numpy's."""
+    if name not in parameters.dynamic or type(value) is bool or not isinstance(value, _INTEGERS):
+        return value
+    try:
+        return np.int64(value)
+    except OverflowError:
+        error = ArgumentError("integers that are dynamic are those of int64")
+        raise refusal(error, parameters, name) from None
+
+
+_INTEGERS = (int, np.integer)
 
 
 def _static(parameters: Parameters, name: str, value: Any) -> Any:
@@ -384,7 +404,9 @@ def signature_of(parameters: Parameters, call: Call, by_value: Collection[int]) 
     specs = []
     for at, value in enumerate(call.leaves):
         try:
-            specs.append(spec_of(value, at in by_value))
+            spec = spec_of(value, at in by_value)
+            integer = names[at] in parameters.dynamic and type(value) is np.int64
+            specs.append(replace(spec, kind="integer") if integer else spec)
         except UnsupportedDtypeError as error:
             raise refusal(error, parameters, names[at]) from None
     return Signature(call.in_tree, tuple(specs), tuple(names))
@@ -404,35 +426,8 @@ def spec_text(spec: ArgumentSpec) -> str:
     if spec.kind == "static":
         text = getattr(spec.value, "__qualname__", None) or repr(spec.value)
         return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 3]}..."
+    if spec.kind == "integer":
+        return "int"
     if spec.kind == "weak" or spec.dtype is None:
         return "float"
     return spec.dtype.name if spec.kind == "scalar" else describe(spec.shape, spec.dtype)
-
-
-def differences(new: Signature, old: Signature) -> list[str]:
-    """One line for each leaf that differs, or for their structure."""
-    before = dict(zip(old.names, old.specs, strict=True))
-    after = dict(zip(new.names, new.specs, strict=True))
-    lines = [
-        f"{name}: {spec_text(spec)}, was {_text_or_absent(before.get(name))}"
-        for name, spec in after.items()
-        if name not in before or not same_spec(spec, before[name])
-    ]
-    lines += [
-        f"{name}: absent, was {spec_text(spec)}"
-        for name, spec in before.items()
-        if name not in after
-    ]
-    if not lines and new.in_tree != old.in_tree:
-        lines.append("the same leaves are in containers of other types")
-    return lines
-
-
-def _text_or_absent(spec: ArgumentSpec | None) -> str:
-    return "absent" if spec is None else spec_text(spec)
-
-
-def same_spec(one: ArgumentSpec, other: ArgumentSpec) -> bool:
-    if one.kind != "static" or other.kind != "static":
-        return one == other
-    return bool(typed(one.value) == typed(other.value))

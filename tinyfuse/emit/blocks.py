@@ -13,15 +13,12 @@ import numpy as np
 
 from tinyfuse.dtypes import FLOAT32 as FLOAT
 from tinyfuse.emit.ctext import type_text
-from tinyfuse.loops.divisions import holds_fractions, needed, shared_divisions
-from tinyfuse.loops.ir import Buffer, For, Kernel, Let, Row, Scope, Statement, Store
+from tinyfuse.loops.divisions import holds_fractions, shared_division
+from tinyfuse.loops.ir import Buffer, For, Kernel, Row, Scope, Statement, Store
 from tinyfuse.loops.names import unused
-from tinyfuse.loops.rewrite import with_values
 from tinyfuse.loops.streaming import BLOCK, read_ahead
-from tinyfuse.stage.expr import Const, Expr, Load, Op
+from tinyfuse.stage.expr import Expr, Load
 from tinyfuse.stage.index import Affine, Axis, affine, index_text
-
-_NOTHING = Const(FLOAT.type(0))  # stands for what is not to be computed
 
 
 class KernelText(Protocol):
@@ -37,7 +34,7 @@ class KernelText(Protocol):
 
 
 def goes_by_blocks(loop: For) -> bool:
-    return streams(loop) or bool(shared_divisions(loop))
+    return loop.count is None and (streams(loop) or shared_division(loop) is not None)
 
 
 def streams(loop: For) -> bool:
@@ -48,7 +45,7 @@ def fits_a_block(loop: For) -> bool:
     """Whether one block holds all that a loop streams of each row, and it divides no row."""
     stores = [each for each in loop.body if isinstance(each, Store) and each.streamed]
     largest = max([store.buffer.dtype.itemsize for store in stores], default=0)
-    return largest * loop.variable.extent <= BLOCK and not shared_divisions(loop)
+    return largest * loop.variable.extent <= BLOCK and shared_division(loop) is None
 
 
 class BlockLoop:
@@ -127,9 +124,6 @@ class BlockLoop:
         """What the block is of a row with an element at `position`."""
         return Row(buffer, position.substitute({self.loop.variable: self.first}))
 
-    def _lies_in_row(self, position: Affine) -> bool:
-        return not (position - self.loop.variable).depends_on(self.loop.variable)
-
     def _unstreamed(self, node: Statement) -> Statement:
         """A streamed store as one into a block, which is streamed afterwards."""
         if not isinstance(node, Store) or not node.streamed:
@@ -145,46 +139,18 @@ class BlockLoop:
         return self.kernel.prelude_call("tf_stream", self.kernel.row(target), block.name, nbytes)
 
     def _divided(self, body: tuple[Statement, ...]) -> list[str]:
-        """The lines of one block, the divisions by one number before the others."""
-        lines: list[str] = []
-        quotients: dict[Expr, Expr] = {}
-        for division in shared_divisions(self.loop):
-            dividends = self._dividends(division, body, lines)
-            target = self._only_target(needed(with_values(body, {division: _NOTHING})))
-            if target:
-                to, body = target, ()
-            else:
-                block = self._block("quotients", FLOAT)
-                quotients[division] = Load(block, (self.place,))
-                to = Row(block, Affine())
-            lines.append(f"{self._division(to, dividends, division.operands[1])};")
-        body = tuple(needed(with_values(body, quotients)))
-        return lines + self._steps(body) if body else lines
-
-    def _only_target(self, body: Sequence[Statement]) -> Row | None:
-        """Where the quotients go if that is all that a loop does, side by side."""
-        node = body[0] if len(body) == 1 else None
-        if not isinstance(node, Store) or node.value is not _NOTHING or node.offset is not None:
-            return None
-        row = self._lies_in_row(node.position)
-        return self._row(node.buffer, node.position) if row else None
-
-    def _division(self, to: Row, dividends: Row, divisor: Expr) -> str:
-        rows = [self.kernel.row(row) for row in (to, dividends)]
-        value = self.kernel.value(divisor)
-        fractions = holds_fractions(dividends.buffer, self.kernel.kernel)
+        """The lines of one block."""
+        division, store = shared_division(self.loop), body[0]
+        if division is None or not isinstance(store, Store):
+            return self._steps(body)
+        dividend, divisor = division.operands
+        assert isinstance(dividend, Load)
+        dividends = self._row(dividend.source, dividend.indices[0])
+        rows = (self._row(store.buffer, store.position), dividends)
+        fractions = holds_fractions(dividend.source, self.kernel.kernel)
         function = "tf_divide_fractions_float" if fractions else "tf_divide_row_float"
-        return self.kernel.prelude_call(function, *rows, self._count(), value)
-
-    def _dividends(self, division: Op, body: Sequence[Statement], lines: list[str]) -> Row:
-        """Where they lie; put there by `lines` if they have to be computed."""
-        node = division.operands[0]
-        if isinstance(node, Load) and not node.data and self._lies_in_row(node.indices[0]):
-            return self._row(node.source, node.indices[0])
-        block = self._block("dividends", FLOAT)
-        scalars = [statement for statement in body if isinstance(statement, Let)]
-        lines += self._steps(needed([*scalars, Store(block, self.place, node)]))
-        return Row(block, Affine())
+        arguments = [*map(self.kernel.row, rows), self._count(), self.kernel.value(divisor)]
+        return [f"{self.kernel.prelude_call(function, *arguments)};"]
 
     def _steps(self, body: Sequence[Statement]) -> list[str]:
         loop = For(self.loop.variable, self.loop.kind, tuple(body))

@@ -11,7 +11,9 @@ from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.decided_places import DecidedPlaces
 from tinyfuse.emit.entry import EntryCalls
+from tinyfuse.emit.exponentials import lines_with_exponentials
 from tinyfuse.emit.expression import Expressions, InLoop
+from tinyfuse.emit.interleaving import INTERLEAVED, has_long_steps
 from tinyfuse.emit.pieces import PIECES, writes_pieces
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.emit.vectors import VectorLoop
@@ -213,7 +215,7 @@ def may_be_written_out(loop: For) -> bool:
     by side in an outer one, rather than of one statement in several steps."""
     stores = [statement for statement in loop.body if not isinstance(statement, (Alloc, Let))]
     simple = len(stores) == 1 and isinstance(stores[0], Store)
-    return not simple or loop.variable.extent < LONG_LOOP
+    return not simple or loop.count is not None or loop.variable.extent < LONG_LOOP
 
 
 def reduces(loop: For) -> bool:
@@ -250,6 +252,9 @@ class KernelText:
         if writes_pieces(self.kernel):
             self.used[PIECES] = None
             apart += f"{PIECES} "
+        if has_long_steps(self.kernel):
+            self.used[INTERLEAVED] = None
+            apart += f"{INTERLEAVED} "
         head = f"static {apart}void {self.kernel.name}({', '.join(names)}) {{"
         body = self.block(self.kernel.body, "  ")
         if self.streams:
@@ -303,7 +308,8 @@ class KernelText:
             return [f"{indent}{self.transpose(node)};"]
         if isinstance(node, Prefetch):
             size = str(node.extent * node.row.buffer.dtype.itemsize)
-            return [f"{indent}{self.prelude_call('tf_prefetch', self.row(node.row), size)};"]
+            function = "tf_prefetch_far" if node.far else "tf_prefetch"
+            return [f"{indent}{self.prelude_call(function, self.row(node.row), size)};"]
         assert isinstance(node, HalveRow), "others are a device's"
         function = f"tf_halve_{node.extent}_{SUFFIXES[node.row.buffer.dtype]}"
         return [f"{indent}{self.prelude_call(function, self.row(node.row))};"]
@@ -357,6 +363,8 @@ class KernelText:
             return [indent + line for line in lines]
         start = node.variable.start
         first, last = f"{start}", f"{start + node.variable.extent}"
+        if node.count is not None:
+            last = self.value(node.count)
         if node is self.parallel:
             first, last = "begin", "end"
         self.streams = self.streams or streams(node)
@@ -365,7 +373,9 @@ class KernelText:
             taken = self.taken if single else set(self.taken)
             lines = BlockLoop(node, self, taken, single).lines(first, last)
         else:
-            lines = self.steps(node, first, last)
+            shared = node is self.parallel
+            rows = None if shared else lines_with_exponentials(node, self, self.taken)
+            lines = rows or self.steps(node, first, last)
         return [indent + line for line in lines]
 
     def steps(self, node: For, first: str, last: str) -> list[str]:

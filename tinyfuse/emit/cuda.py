@@ -26,6 +26,7 @@ from tinyfuse.emit.launch import (
 from tinyfuse.emit.prelude import prelude_text
 from tinyfuse.emit.scalar import op_text
 from tinyfuse.emit.zeros import Zeros
+from tinyfuse.errors import UnsupportedArgumentError
 from tinyfuse.loops.ir import (
     Buffer,
     Choice,
@@ -125,6 +126,11 @@ def _launches(steps: Steps, places: Mapping[Buffer, int]) -> LaunchSteps:
 
 
 def _repeated(step: Repeat, places: Mapping[Buffer, int]) -> LaunchStep:
+    if step.count:
+        raise UnsupportedArgumentError(
+            "as CUDA: how many turns a loop has that launches kernels is known only in a call, and"
+            " no plan of launches says that; leave the argument out of dynamic, or use target='c'"
+        )
     inside = _launches(step.steps, places)
     if step.test:
         return WhileLaunches(places[step.test], inside)

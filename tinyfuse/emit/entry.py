@@ -69,7 +69,8 @@ class EntryCalls:
         name = unused("turn_number", self.taken)
         if step.turn:
             inside = [f"{step.turn.name}[0] = {name};", *inside]
-        lines = _braced(f"for (long {name} = 0; {name} < {step.extent}; {name}++)", inside)
+        count = f"{step.count.name}[0]" if step.count else f"{step.extent}"
+        lines = _braced(f"for (long {name} = 0; {name} < {count}; {name}++)", inside)
         self.taken.discard(name)
         return lines
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from tinyfuse.emit.interleaving import INTERLEAVED, INTERLEAVED_TEXT
 from tinyfuse.emit.pieces import PIECES, PIECES_TEXT
 from tinyfuse.loops.transposes import LANES
 
@@ -90,6 +91,7 @@ def _typedefs() -> dict[str, str]:
         **vectors,
         "pair_t": pair,
         PIECES: PIECES_TEXT,
+        INTERLEAVED: INTERLEAVED_TEXT,
     }
 
 
@@ -312,6 +314,7 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "sort_positions.h": _NARROW,
     "sort_wide_positions.h": _WIDE,
     "math_exponential.h": [_unchanged],
+    "exponential_rows.h": [_unchanged],
     "math_logarithm.h": [_unchanged],
     "math_power.h": [_unchanged],
     "math_constant_power.h": [_for_real(real) for real in _FORMATS],

@@ -50,6 +50,8 @@ def _check_loop(eqn: Eqn) -> None:
     if not body.inputs or (body.inputs[0].shape, body.inputs[0].dtype) != ((), INT64):
         raise ValueError("the body does not begin with the number of the turn")
     _require_types("the body takes", body.inputs[1:], eqn.inputs)
+    if eqn.params["counted"] and _types(eqn.inputs[count:][-1:]) != [_type(body.inputs[0])]:
+        raise ValueError("the number of turns is no int64")
     _check_carried(eqn, eqn.inputs[:count])
 
 
@@ -79,9 +81,13 @@ def _check_cond(eqn: Eqn) -> None:
 
 
 def _require_types(what: str, found: Sequence[Atom], wanted: Sequence[Atom]) -> None:
-    given, asked = [[_type(atom) for atom in atoms] for atoms in (found, wanted)]
+    given, asked = _types(found), _types(wanted)
     if given != asked:
         raise ValueError(f"{what} {', '.join(given)}, not {', '.join(asked)}")
+
+
+def _types(atoms: Sequence[Atom]) -> list[str]:
+    return [_type(atom) for atom in atoms]
 
 
 def _type(atom: Atom) -> str:

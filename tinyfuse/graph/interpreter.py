@@ -194,7 +194,7 @@ def _argsort(eqn: Eqn, operands: list[Array], numerics: Numerics, steps: Steps) 
 def _loop(eqn: Eqn, operands: list[Array], run: _Run) -> list[Array]:
     body, count = eqn.params["body"], carried_count(eqn)
     carried, read = operands[:count], operands[count:]
-    for turn in range(eqn.params["extent"]):
+    for turn in range(int(read[-1]) if eqn.params["counted"] else eqn.params["extent"]):
         carried = run(body, [np.int64(turn), *carried, *read])
     return carried
 

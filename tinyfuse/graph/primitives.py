@@ -63,8 +63,9 @@ softmax_contract = Primitive("softmax_contract")
 # Equations with graphs in them, and with one or more outputs; see `control`. The graphs read
 # nothing but their inputs. What a loop carries comes first among its inputs, then what all of its
 # turns read.
-# extent: how many turns. body: from the number of the turn (int64, from 0), what is carried and
-# what is read, to what is carried.
+# extent: how many turns. counted: whether they are as many as the last operand says (int64, from 0
+# to the extent), which the body takes too. body: from the number of the turn (int64, from 0), what
+# is carried and what is read, to what is carried.
 loop = Primitive("loop")
 # body: from what is carried and what is read to what is carried. The first of that is bool []:
 # whether there is another turn.
@@ -100,7 +101,7 @@ PARAMETERS: dict[Primitive, dict[str, str]] = {
         "block": "int",
         "limits": "ints",
     },
-    loop: {"extent": "int", "body": "Graph"},
+    loop: {"extent": "int", "counted": "bool", "body": "Graph"},
     while_: {"body": "Graph"},
     cond: {"branches": "graphs"},
 }

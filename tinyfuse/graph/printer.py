@@ -103,6 +103,11 @@ def _with(*keys: str) -> Callable[[Eqn], str]:
     return write
 
 
+def _loop(eqn: Eqn) -> str:
+    """The extent; of a loop whose last operand says how many turns there are, that."""
+    return "loop[counted]" if eqn.params["counted"] else _with("extent")(eqn)
+
+
 def _scatter(eqn: Eqn) -> str:
     """The dtype where it is not that of the elements."""
     alike = eqn.params["dtype"] == eqn.inputs[0].dtype
@@ -151,5 +156,5 @@ OPERATION_TEXTS: dict[Primitive, Callable[[Eqn], str]] = {
     p.argsort: _with("axis"),
     p.contract: _contract,
     p.softmax_contract: _softmax_contract,
-    p.loop: _with("extent"),
+    p.loop: _loop,
 }

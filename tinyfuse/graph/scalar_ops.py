@@ -97,6 +97,12 @@ def _exp_nonpositive_row() -> ScalarOp:
     return ScalarOp(EXP_NONPOSITIVE, lambda x: np.exp(x), 1, 16, False, "exp", loops=loops)
 
 
+def _fma_row() -> ScalarOp:
+    """a * b + c, rounded once; numpy has none."""
+    loops: Loops = {(dtype,) * 3: dtype for dtype in FLOATING}
+    return ScalarOp("fma", lambda a, b, c: a * b + c, 3, 1, False, loops=loops)
+
+
 _SPECIAL_COSTS = {"erf": 36, "expit": 45, "erfc": 106, "gamma": 220, "gammaln": 300}
 
 # Costs are those of float32, on the machine that the default constants of `Machine` were measured
@@ -137,6 +143,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         ScalarOp("frexp_mantissa", lambda x: np.frexp(x)[0], 1, 4, ufunc=np.frexp, output=0),
         ScalarOp("frexp_exponent", lambda x: np.frexp(x)[1], 1, 4, ufunc=np.frexp, output=1),
         ScalarOp("select", np.where, 3, cost=0),
+        _fma_row(),
         ScalarOp("wrap_index", _wrap_index, 2, loops={(INT64, INT64): INT64}),
         *[row(nan) for row in (_rank_row, _of_rank_row) for nan in ("last", "first")],
     ]
@@ -144,7 +151,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
 
 # Of what is no row. A sort's is that of one comparison, with what follows from it; nothing of it is
 # vector code. Division of an integer by a constant is multiplication by another one.
-_OTHER_COSTS = {"fma": 1, "cast": 1, "sort": 5, "divide_by_constant": 16}
+_OTHER_COSTS = {"cast": 1, "sort": 5, "divide_by_constant": 16}
 
 
 def cost(name: str) -> int:

@@ -13,6 +13,7 @@ from tinyfuse.graph.control import CONTROL
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
 from tinyfuse.graph.simplify_choices import selections
 from tinyfuse.graph.simplify_control import pruned, simplified
+from tinyfuse.graph.simplify_invariants import without_invariants
 from tinyfuse.graph.simplify_rules import RULES
 from tinyfuse.graph.simplify_runs import with_runs
 from tinyfuse.records import dataclass, field, replace
@@ -35,6 +36,7 @@ def simplify(graph: Graph) -> Graph:
     - The exponential of an array less its largest elements is one of what is not above 0.
     - Equal equations of equal operands are one; `Literal`s are equal by dtype and bytes.
     - Choices between a few operations on scalars are selections.
+    - What costs much and is the same in all turns of a loop is computed before it.
     - Equations that no output needs are gone; of loops and choices see `simplify_control`.
 
     Inputs stay, used or not. A value that several variables of the user hold has the name of the
@@ -75,6 +77,7 @@ def _visit(state: _State, eqn: Eqn) -> None:
     if eqn.primitive in CONTROL:
         changed, replaced = simplified(eqn, simplify)
         state.replaced.update(replaced)
+        changed = _without_invariants(state, changed)
         if changed is not None:
             _visit_control(state, changed)
         return
@@ -94,6 +97,19 @@ def _visit(state: _State, eqn: Eqn) -> None:
             return
         result = found
     _replace(state, eqn, result)
+
+
+def _without_invariants(state: _State, eqn: Eqn | None) -> Eqn | None:
+    """A loop, after what can be computed before it."""
+    before, loop = ([], eqn) if eqn is None or eqn.primitive is p.cond else without_invariants(eqn)
+    if not before or loop is None:
+        return eqn
+    for each in before:
+        _visit(state, each)
+    inputs = tuple([state.resolve(atom) for atom in loop.inputs])
+    changed, replaced = simplified(replace(loop, inputs=inputs), simplify)
+    state.replaced.update(replaced)
+    return changed
 
 
 def _visit_control(state: _State, eqn: Eqn) -> None:

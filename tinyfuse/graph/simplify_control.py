@@ -16,10 +16,12 @@ def simplified(eqn: Eqn, simplify: Simplify) -> tuple[Eqn | None, dict[Atom, Ato
     """The equation, or none if it is needless, and what its outputs are that it does not change.
 
     - The graphs inside are simplified.
-    - A loop without turns gives what it was given, and so does one for what no turn changes.
+    - A loop without turns gives what it was given, and so does one for what no turn changes. One
+      that is counted by a number that is known is as long as that.
     - What all turns read is read once, a `Literal` is there where it is used, and what no graph
       uses is no operand.
     """
+    eqn = _with_known_count(eqn)
     if eqn.primitive is p.loop and eqn.params["extent"] == 0:
         return None, dict(zip(eqn.outputs, eqn.inputs, strict=False))
     eqn = _with_graphs(eqn, simplify)
@@ -32,6 +34,18 @@ def simplified(eqn: Eqn, simplify: Simplify) -> tuple[Eqn | None, dict[Atom, Ato
         if same:
             eqn = _with_graphs(_without_carried(eqn, same), simplify)
     return _with_operands(eqn, simplify), replaced
+
+
+def _with_known_count(eqn: Eqn) -> Eqn:
+    count = eqn.inputs[-1] if _is_counted(eqn) else None
+    if not isinstance(count, Literal):
+        return eqn
+    extent = min(max(int(count.value), 0), eqn.params["extent"])
+    return replace(eqn, params={**eqn.params, "extent": extent, "counted": False})
+
+
+def _is_counted(eqn: Eqn) -> bool:
+    return eqn.primitive is p.loop and bool(eqn.params["counted"])
 
 
 def pruned(eqn: Eqn, needed: Collection[Atom], simplify: Simplify) -> Eqn | None:
@@ -145,7 +159,8 @@ def _with_operands(eqn: Eqn, simplify: Simplify) -> Eqn:
     literals: dict[int, Literal] = {}
     repeated: dict[int, int] = {}
     kept = list(range(fixed))
-    for at in range(fixed, len(eqn.inputs)):
+    counted = [len(eqn.inputs) - 1] if _is_counted(eqn) else []
+    for at in range(fixed, len(eqn.inputs) - len(counted)):
         atom = eqn.inputs[at]
         inputs = [graph.inputs[leading + at] for graph in bodies(eqn).values()]
         if isinstance(atom, Literal):
@@ -155,6 +170,7 @@ def _with_operands(eqn: Eqn, simplify: Simplify) -> Eqn:
         elif not used.isdisjoint(inputs):
             first[atom] = at
             kept.append(at)
+    kept += counted
     if len(kept) == len(eqn.inputs):
         return eqn
     graphs = {}

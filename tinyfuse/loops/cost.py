@@ -93,7 +93,8 @@ class Counts:
         elif isinstance(statement, For):
             chain = self.chains[statement] = chain_of(statement)
             self.varying[statement] = varying_in(statement)
-            self.chain += times * statement.variable.extent * chain.length
+            steps = 1 if statement.count is not None else statement.variable.extent
+            self.chain += times * steps * chain.length
         elif isinstance(statement, Let):
             varying = self.varying[loop]
             if varying:
@@ -225,7 +226,7 @@ def repeated(
     steps: Steps = {},  # noqa: B006
 ) -> Iterator[Run]:
     """Every statement with how often it runs; where data decides, as if both parts ran each time,
-    and a loop once.
+    and the turns of a loop once.
 
     loop: the innermost one around the statements. steps: of all loops around them.
     """
@@ -234,7 +235,8 @@ def repeated(
         if isinstance(statement, For):
             axis = statement.variable
             inner = {**steps, axis: (axis.start, axis.start + axis.extent)}
-            yield from repeated(statement.body, times * axis.extent, statement, inner)
+            inside = times if statement.count is not None else times * axis.extent
+            yield from repeated(statement.body, inside, statement, inner)
         elif isinstance(statement, If):
             yield from _parts(statement, times, loop, steps)
         elif isinstance(statement, (While, Block)):

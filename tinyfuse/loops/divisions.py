@@ -1,14 +1,15 @@
-"""Divisions by a number that a row of elements shares: a row at a time, they take less time."""
+"""Divisions of a row of elements by one number: a row at a time, they take less time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import numpy as np
 
 from tinyfuse.dtypes import FLOAT32
 from tinyfuse.graph.scalar_ops import EXP_NONPOSITIVE
-from tinyfuse.loops.invariants import Varying, varying_in
+from tinyfuse.loops.invariants import Varying
 from tinyfuse.loops.ir import (
     Buffer,
     For,
@@ -21,39 +22,34 @@ from tinyfuse.loops.ir import (
     written_by,
 )
 from tinyfuse.loops.rewrite import values_of
-from tinyfuse.stage.expr import Const, Expr, Load, Op, always_run, walk
+from tinyfuse.stage.expr import Const, Expr, Load, Op, walk
+from tinyfuse.stage.index import Affine
 
 # Elements of a row from which on it pays: some are looked at and added up for each block.
 LEAST_ROW = 256
 
 
-def shared_divisions(loop: For) -> list[Op]:
-    """The divisions in each step of a loop over a row whose divisor is the same in all of them.
+def shared_division(loop: For) -> Op | None:
+    """The division that is all that a loop over a row does, of elements that lie side by side in
+    memory that it does not store to, by a number that is the same in all steps.
 
-    None depends on another. In a loop with any, no statement reads what it or another one stores.
+    Among other operations processors have time to divide; to keep the quotients takes longer.
     """
-    varying = varying_in(loop)
-    if varying is None or loop.variable.extent < LEAST_ROW or not _is_row(loop.body):
-        return []
-    found: list[Op] = []
-    depending: set[Expr] = set()  # on those found
-    named: set[Expr] = set()  # within the loop
-    for statement in loop.body:
-        for value in values_of(statement):
-            always = always_run(value)
-            for node in walk(value):
-                varying.look_at(node)
-                if node in depending or not depending.isdisjoint(node.parts):
-                    depending.add(node)
-                elif node in always and isinstance(node, Op) and _is_shared(node, varying, named):
-                    found.append(node)
-                    depending.add(node)
-        if isinstance(statement, Let):
-            named.add(statement.local)
-            varying.name(statement.local, statement.value)
-            if statement.value in depending:
-                depending.add(statement.local)
-    return found
+    store = loop.body[0]
+    if loop.variable.extent < LEAST_ROW or len(loop.body) > 1 or not isinstance(store, Store):
+        return None
+    node, varying = store.value, Varying(loop)
+    if store.offset is not None or not is_along(store.position, loop):
+        return None
+    if not isinstance(node, Op) or node.name != "divide" or node.dtype != FLOAT32:
+        return None
+    dividend, divisor = node.operands
+    if not is_in_row(dividend, loop) or dividend.source in varying.written:
+        return None
+    if any(varying.look_at(part) for part in walk(divisor)):
+        return None
+    multiplies = isinstance(divisor, Const) and np.frexp(divisor.value)[0] == 0.5
+    return None if multiplies else node
 
 
 def holds_fractions(buffer: Buffer, kernel: Kernel) -> bool:
@@ -69,6 +65,15 @@ def holds_fractions(buffer: Buffer, kernel: Kernel) -> bool:
     )
 
 
+def is_in_row(node: Expr, loop: For) -> TypeGuard[Load]:
+    """Whether a loop loads elements there that lie side by side."""
+    return isinstance(node, Load) and not node.data and is_along(node.indices[0], loop)
+
+
+def is_along(position: Affine, loop: For) -> bool:
+    return not (position - loop.variable).depends_on(loop.variable)
+
+
 def needed(statements: Sequence[Statement]) -> list[Statement]:
     """The statements without scalars that are named and not used after that."""
     kept: list[Statement] = []
@@ -78,24 +83,3 @@ def needed(statements: Sequence[Statement]) -> list[Statement]:
             kept.append(statement)
             used.update([node for value in values_of(statement) for node in walk(value)])
     return kept[::-1]
-
-
-def _is_row(body: Sequence[Statement]) -> bool:
-    written = {statement.buffer for statement in body if isinstance(statement, Store)}
-    return all(isinstance(statement, (Let, Store)) for statement in body) and not any(
-        isinstance(node, Load) and node.source in written
-        for statement in body
-        for value in values_of(statement)
-        for node in walk(value)
-    )
-
-
-def _is_shared(node: Op, varying: Varying, named: set[Expr]) -> bool:
-    if node.name != "divide" or node.dtype != FLOAT32:
-        return False
-    dividend, divisor = node.operands
-    if divisor in varying.found or dividend not in varying.found:
-        return False
-    if not named.isdisjoint(walk(divisor)):
-        return False
-    return not isinstance(divisor, Const) or np.frexp(divisor.value)[0] != 0.5  # else it multiplies

@@ -76,7 +76,8 @@ def _steps(
 
 def _repeat(step: Repeat, memory: dict[Buffer, np.ndarray], numerics: OrderedNumerics) -> None:
     turn = 0
-    while memory[step.test][0] if step.test else turn < (step.extent or 0):
+    count = memory[step.count][0] if step.count else step.extent or 0
+    while memory[step.test][0] if step.test else turn < count:
         if step.turn:
             memory[step.turn][0] = turn
         _steps(step.steps.body, step.steps.moves, memory, numerics)
@@ -102,8 +103,9 @@ class _Run:
 
     def statement(self, node: Statement) -> None:
         if isinstance(node, For):
-            start = node.variable.start
-            for position in range(start, start + node.variable.extent):
+            start, extent = node.variable.start, node.variable.extent
+            count = extent if node.count is None else int(self.value(node.count, {}))
+            for position in range(start, start + count):
                 self.counters[node.variable.name] = position
                 self.block(node.body)
         elif isinstance(node, While):

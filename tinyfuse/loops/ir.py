@@ -78,11 +78,15 @@ class Local(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class For:
-    """Runs the body for every value of the variable, in ascending order unless parallel."""
+    """Runs the body for every value of the variable, in ascending order unless parallel.
+
+    count: how many of them, where only a call knows; at most the extent.
+    """
 
     variable: Axis
     kind: LoopKind
     body: tuple[Statement, ...]
+    count: Expr | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -204,10 +208,11 @@ class Transpose:
 @dataclass(frozen=True, eq=False, slots=True)
 class Prefetch:
     """Asks for the `extent` elements of a row ahead of their use; those outside of the buffer are
-    ignored. It changes nothing."""
+    ignored. It changes nothing. far: into the second cache, as the first has no room."""
 
     row: Row
     extent: int
+    far: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -342,13 +347,20 @@ class Steps:
 class Repeat:
     """Runs steps `extent` times, or as long as `test` (one bool) is true.
 
-    turn: is given the number of the turn (one int64), if anything reads it.
+    turn: is given the number of the turn (one int64), if anything reads it. count: says how many
+    turns there are (one int64), at most `extent`.
     """
 
     steps: Steps
     extent: int | None = None
     turn: Buffer | None = None
     test: Buffer | None = None
+    count: Buffer | None = None
+
+    @property
+    def decides(self) -> tuple[Buffer, ...]:
+        """The buffers that decide how many turns there are."""
+        return tuple([each for each in (self.test, self.count) if each])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -397,7 +409,7 @@ def _buffers_of(node: Steps | Step) -> tuple[Buffer | None, ...]:
         return node.parameters
     if isinstance(node, Steps):
         return tuple([buffer for move in node.moves for buffer in move])
-    return (node.index,) if isinstance(node, Choice) else (node.turn, node.test)
+    return (node.index,) if isinstance(node, Choice) else (node.turn, *node.decides)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -431,7 +443,7 @@ class Loops:
                 if isinstance(step, Kernel):
                     found[step] = times
                 elif isinstance(step, Repeat):
-                    inside = times if step.extent is None else times * step.extent
+                    inside = times if step.decides else times * (step.extent or 0)
                     waiting.append((step.steps.body, inside))
                 else:
                     waiting += [(branch.body, times) for branch in step.branches]

@@ -75,7 +75,8 @@ def _step_lines(body: Sequence[Step], moves: Moves) -> Iterator[str]:
                 yield from [f"  {line}" for line in _step_lines(branch.body, branch.moves)]
         else:
             turn = f", counted in {step.turn.name}" if step.turn else ""
-            yield f"while {step.test.name}" if step.test else f"repeat {step.extent} times{turn}"
+            times = step.count.name if step.count else step.extent
+            yield f"while {step.test.name}" if step.test else f"repeat {times} times{turn}"
             yield from [f"  {line}" for line in _step_lines(step.steps.body, step.steps.moves)]
     if moves:
         yield "exchange " + ", ".join([f"{to.name} = {source.name}" for to, source in moves])
@@ -104,7 +105,8 @@ def loop_text(node: For) -> str:
     variable = node.variable
     start = f"{variable.start} <= " if variable.start else ""
     kind = "" if node.kind is LoopKind.SERIAL else f" {node.kind.value}"
-    return f"{start}{variable.name} < {variable.start + variable.extent}{kind}"
+    end = f"{variable.start + variable.extent}" if node.count is None else "as many as there are"
+    return f"{start}{variable.name} < {end}{kind}"
 
 
 def _typed(buffer: Buffer) -> str:
@@ -158,7 +160,8 @@ class _Lines:
             row, to, work = (self.row(row) for row in (node.row, node.to, node.work))
             yield f"store {node.sort.value} {node.extent} elements of {row} to {to}, using {work}"
         elif isinstance(node, Prefetch):
-            yield f"prefetch {node.extent} elements of {self.row(node.row)}"
+            to = " into the second cache" if node.far else ""
+            yield f"prefetch {node.extent} elements of {self.row(node.row)}{to}"
         elif isinstance(node, HalveRow):
             yield f"halve {node.extent} elements of {self.row(node.row)} to their sum"
         elif isinstance(node, Transpose):

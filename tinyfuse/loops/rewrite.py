@@ -43,7 +43,8 @@ def substitute_axes(
 
 def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
     if isinstance(node, For):
-        return For(node.variable, node.kind, substitute_axes(node.body, values))
+        count = None if node.count is None else substitute(node.count, values)
+        return For(node.variable, node.kind, substitute_axes(node.body, values), count)
     if isinstance(node, While):
         return While(substitute(node.test, values), substitute_axes(node.body, values))
     if isinstance(node, Block):
@@ -61,7 +62,7 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
         row, to, work = (_moved(row, values) for row in (node.row, node.to, node.work))
         return SortRow(node.sort, row, to, work, node.extent)
     if isinstance(node, (HalveRow, Prefetch)):
-        return type(node)(_moved(node.row, values), node.extent)
+        return replace(node, row=_moved(node.row, values))
     if isinstance(node, Copy):
         return Copy(_moved(node.row, values), _moved(node.to, values), node.extent)
     if isinstance(node, Transpose):
@@ -105,9 +106,7 @@ def with_inside(
     body = change(node.body)
     if body == node.body:
         return node
-    if isinstance(node, While):
-        return While(node.test, body)
-    return For(node.variable, node.kind, body) if isinstance(node, For) else Block(body)
+    return replace(node, body=body)
 
 
 def with_buffers(
@@ -144,7 +143,8 @@ def with_buffers(
 
     def copied(node: Statement) -> Statement:
         if isinstance(node, For):
-            return For(node.variable, node.kind, block(node.body))
+            count = None if node.count is None else value(node.count)
+            return For(node.variable, node.kind, block(node.body), count)
         if isinstance(node, While):
             return While(value(node.test), block(node.body))
         if isinstance(node, Block):
@@ -195,6 +195,8 @@ def values_of(statement: Statement) -> tuple[Expr, ...]:
         return (statement.offset, statement.value)
     if isinstance(statement, (Let, Store)):
         return (statement.value,)
+    if isinstance(statement, For):
+        return () if statement.count is None else (statement.count,)
     return (statement.test,) if isinstance(statement, (If, While)) else ()
 
 

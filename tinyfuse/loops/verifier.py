@@ -84,6 +84,7 @@ def _verify_steps(loops: Loops, steps: Steps, buffers: set[Buffer]) -> None:
             _check((node.test is None) != (node.extent is None), f"{loops.name}: an endless loop")
             _verify_control(loops, node.turn, INT64, buffers)
             _verify_control(loops, node.test, BOOL, buffers)
+            _verify_control(loops, node.count, INT64, buffers)
     kernels = [node for node in walk_steps(steps) if isinstance(node, Kernel)]
     same = [*map(id, kernels)] == [*map(id, loops.kernels)]
     _check(same, f"{loops.name}: its steps are not its kernels in their order")
@@ -101,10 +102,11 @@ def _verify_order(loops: Loops, steps: Steps, given: set[Buffer]) -> set[Buffer]
             _require_written(loops, step.index, known)
             known = set.intersection(*(_verify_order(loops, each, known) for each in step.branches))
         else:
-            _require_written(loops, step.test, known)
+            for decisive in step.decides:
+                _require_written(loops, decisive, known)
             inside = _verify_order(loops, step.steps, {*known, *([step.turn] if step.turn else ())})
             _require_written(loops, step.test, _written_in(step.steps))
-            known = inside if step.extent else known
+            known = inside if step.extent and not step.count else known
     moved = {to for to, _ in steps.moves}
     return (known - moved) | {to for to, source in steps.moves if source in known}
 
@@ -225,6 +227,9 @@ class _Scope:
         name = node.variable.name
         self.check(name not in variables, f"two loops around one another are named {name}")
         self.check(node.variable.extent > 0, f"the loop over {name} has no steps")
+        if node.count is not None:
+            self.same_dtype("the number of steps", INT64, node.count)
+            self.check(node.kind is LoopKind.SERIAL, f"data counts the steps of {name}")
         alone = outermost and node is self.kernel.parallel
         self.check(
             alone or node.kind is not LoopKind.PARALLEL,

@@ -17,7 +17,12 @@ def collapse(statements: Sequence[Statement]) -> tuple[Statement, ...]:
 def _collapsed(node: Statement) -> Statement:
     node = with_inside(node, collapse)
     inner = node.body[0] if isinstance(node, For) and len(node.body) == 1 else None
-    if isinstance(node, For) and isinstance(inner, For) and _is_flat(node.variable, inner):
+    if (
+        isinstance(node, For)
+        and isinstance(inner, For)
+        and not node.count
+        and _is_flat(node.variable, inner)
+    ):
         extent = node.variable.extent * inner.variable.extent
         merged = Axis(node.variable.name, extent)
         values = {node.variable: Affine(), inner.variable: affine(merged)}
@@ -28,7 +33,7 @@ def _collapsed(node: Statement) -> Statement:
 
 def _is_flat(outer: Axis, inner: For) -> bool:
     variable = inner.variable
-    if outer.start or variable.start or inner.kind is LoopKind.UNROLL:
+    if outer.start or variable.start or inner.kind is LoopKind.UNROLL or inner.count is not None:
         return False
     return all(_as_one(index, outer, variable) for index in indices_of(inner.body))
 

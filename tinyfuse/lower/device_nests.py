@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from math import prod
 
+from tinyfuse.dtypes import BOOL
 from tinyfuse.loops.cost import chosen_steps, decisive_axis
 from tinyfuse.loops.independence import Nest, accesses, span
 from tinyfuse.loops.ir import (
@@ -30,7 +31,7 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
 from tinyfuse.records import dataclass, replace
-from tinyfuse.stage.expr import Expr, Load, Op
+from tinyfuse.stage.expr import Expr, Index, Load, Op
 from tinyfuse.stage.index import Affine, Axis, affine
 
 
@@ -125,7 +126,18 @@ def _plain(node: Statement) -> list[Statement]:
         store = Store(node.to.buffer, to, Load(node.block.buffer, (place,)))
         inner = For(column, LoopKind.SERIAL, (store,))
         return [For(row, LoopKind.SERIAL, (inner,))]
+    if isinstance(node, For) and node.count is not None:
+        return _counted(node, node.count)
     return [node]
+
+
+def _counted(node: For, count: Expr) -> list[Statement]:
+    """A loop whose steps a call counts: those past them do nothing."""
+    steps = Local(f"{node.variable.name}_steps", count.dtype)
+    number = Index(affine(node.variable) - node.variable.start)
+    test = Op("less", (number, steps), BOOL)
+    inside = (If(test, node.body, ()),)
+    return [Let(steps, count), For(node.variable, node.kind, inside)]
 
 
 def _halves(extent: int) -> list[int]:

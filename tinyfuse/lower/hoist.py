@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tinyfuse.loops.ir import Buffer, For, Let, Local, Statement, walk_statements, written_by
 from tinyfuse.loops.rewrite import with_inside
+from tinyfuse.records import replace
 from tinyfuse.stage.expr import Load, depends_on, walk
 
 
@@ -29,7 +30,7 @@ def _hoisted(node: Statement) -> list[Statement]:
         if isinstance(statement, Let):
             locals_inside.add(statement.local)
         inside.append(statement)
-    return [*outside, For(node.variable, node.kind, tuple(inside))]
+    return [*outside, replace(node, body=tuple(inside))]
 
 
 def _invariant(let: Let, loop: For, written: set[Buffer], locals_inside: set[Local]) -> bool:

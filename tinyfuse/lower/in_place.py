@@ -129,8 +129,9 @@ class _Merging:
         if isinstance(step, Choice):
             branches = tuple(map(self.steps, step.branches))
             return [Choice(self.buffer(step.index), branches)]
-        turn, test = [each and self.buffer(each) for each in (step.turn, step.test)]
-        return [replace(step, steps=self.steps(step.steps), turn=turn, test=test)]
+        known = (step.turn, step.test, step.count)
+        turn, test, count = [each and self.buffer(each) for each in known]
+        return [replace(step, steps=self.steps(step.steps), turn=turn, test=test, count=count)]
 
     def kernel(self, kernel: Kernel) -> Sequence[Kernel]:
         parameters = tuple(map(self.buffer, kernel.parameters))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from tinyfuse.dtypes import BOOL
+from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.loops.cost import count
 from tinyfuse.loops.ir import (
     Alloc,
@@ -33,7 +33,7 @@ from tinyfuse.loops.ir import (
     walk_steps,
 )
 from tinyfuse.loops.names import unused
-from tinyfuse.loops.rewrite import with_buffers
+from tinyfuse.loops.rewrite import with_buffers, with_inside
 from tinyfuse.records import replace
 from tinyfuse.stage.expr import Const, Expr, Index, Load, Op
 from tinyfuse.stage.index import Affine, Axis, affine
@@ -102,7 +102,7 @@ def _buffers(steps: Steps) -> list[Buffer]:
         elif isinstance(node, Steps):
             found += [to for to, _ in node.moves]
         else:
-            found += [node.index] if isinstance(node, Choice) else [node.turn, node.test]
+            found += [node.index] if isinstance(node, Choice) else [node.turn, *node.decides]
     return [buffer for buffer in found if buffer]
 
 
@@ -212,7 +212,7 @@ class _LoopKernel:
         turns: dict[Buffer | Local, Expr] = {
             mine: self.turns[its] for mine, its in pairs if its in self.turns
         }
-        body = with_buffers(kernel.body, given, turns)
+        body = _not_streamed(with_buffers(kernel.body, given, turns))
         names = any(isinstance(statement, (Let, Alloc)) for statement in body)
         return [Block(body)] if names else body
 
@@ -224,7 +224,12 @@ class _LoopKernel:
         axis = Axis(name, loop.extent)
         if loop.turn:
             self.turns[loop.turn] = Index(affine(axis))
-        return [For(axis, LoopKind.SERIAL, self.steps(loop.steps))]
+        body = self.steps(loop.steps)
+        if not loop.count:
+            return [For(axis, LoopKind.SERIAL, body)]
+        count = Local(f"{name}_count", INT64)
+        counted = For(axis, LoopKind.SERIAL, body, count)
+        return [Block((Let(count, self.scalar(loop.count)), counted))]
 
     def choice(self, choice: Choice) -> Sequence[Statement]:
         *tested, last = choice.branches
@@ -243,6 +248,17 @@ class _LoopKernel:
         named = [Let(local, self.scalar(source)) for local, _, source in kept]
         stores = [Store(self.own.get(to, to), Affine(), local) for local, to, _ in kept]
         return [Block((*named, *stores))] if kept else []
+
+
+def _not_streamed(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+    """What a turn stores, the next one may read."""
+    found: list[Statement] = []
+    for node in statements:
+        if isinstance(node, Store) and node.streamed:
+            found.append(replace(node, streamed=False))
+        else:
+            found.append(with_inside(node, _not_streamed))
+    return tuple(found)
 
 
 def _scalar(buffer: Buffer) -> Load:

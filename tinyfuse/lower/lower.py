@@ -34,6 +34,7 @@ from tinyfuse.lower.coverage import Coverage
 from tinyfuse.lower.grain import grain
 from tinyfuse.lower.guards import Guards
 from tinyfuse.lower.hoist import hoist
+from tinyfuse.lower.panels import with_next_panels
 from tinyfuse.lower.point import Point
 from tinyfuse.lower.reads import Reads, reads_of
 from tinyfuse.lower.regions import Regions
@@ -195,7 +196,7 @@ class _Lowering(ChainLowering):
         if streamed:
             body = stream(body, streamed)
         if not self.machine.device:
-            body = with_registers(body, self.machine)
+            body = with_next_panels(with_registers(body, self.machine), self.machine)
         for each in computed:
             if self.schedule[each].registers:
                 require_registers(body, self.storage[each].buffer.name, self.machine)

@@ -84,7 +84,7 @@ def _bound(steps: Steps, writers: Mapping[Buffer, Sequence[Kernel]]) -> set[Buff
         elif isinstance(node, Choice):
             found.add(node.index)
         elif isinstance(node, Repeat):
-            found.update([each for each in (node.turn, node.test) if each])
+            found.update([*([node.turn] if node.turn else []), *node.decides])
     return found
 
 

@@ -93,8 +93,9 @@ class _Lowering:
         if isinstance(step, p.Choice):
             branches = tuple([self._steps(branch) for branch in step.branches])
             return [Choice(self.buffer(step.index), branches)]
-        turn, test = [self.buffer(each) if each else None for each in (step.turn, step.test)]
-        return [Repeat(self._steps(step.body), step.extent, turn, test)]
+        known = (step.turn, step.test, step.count)
+        turn, test, count = [self.buffer(each) if each else None for each in known]
+        return [Repeat(self._steps(step.body), step.extent, turn, test, count)]
 
     def _part(self, segment: Segment) -> Sequence[Step]:
         schedule = self.schedules[segment]
@@ -123,7 +124,7 @@ def _ends(steps: Steps) -> dict[Buffer, Buffer]:
     """
     ends: dict[Buffer, Buffer] = {}
     for step in steps.body:
-        if isinstance(step, Repeat) and step.extent is not None:
+        if isinstance(step, Repeat) and step.extent is not None and not step.count:
             _then(ends, _powered(_ends(step.steps), step.extent))
     _then(ends, dict(steps.moves))
     return ends
@@ -210,9 +211,8 @@ class _Lifetimes:
     def _repeat(self, step: Repeat, loop: list[Buffer] | None) -> None:
         start = self.now
         used: list[Buffer] = [] if loop is None else loop
-        for buffer in (step.turn, step.test):
-            if buffer:
-                self._use(buffer, used)
+        for buffer in (*([step.turn] if step.turn else []), *step.decides):
+            self._use(buffer, used)
         self._visit(step.steps, used)
         if loop is None:
             for buffer in used:

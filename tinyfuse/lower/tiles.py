@@ -101,7 +101,7 @@ def _of_next_tiles(
     for tile in tiles:
         for buffer, position in tile.places:
             rows = _rows(buffer, position, tile)
-            if rows is None or not _comes_from_far(buffer, machine):
+            if rows is None or not comes_from_far(buffer, machine):
                 continue
             along, across = rows
             if (buffer, along) in seen:
@@ -128,5 +128,6 @@ def _rows(buffer: Buffer, position: Affine, tile: _Tile) -> tuple[Axis, Axis] | 
     return None
 
 
-def _comes_from_far(buffer: Buffer, machine: Machine) -> bool:
+def comes_from_far(buffer: Buffer, machine: Machine) -> bool:
+    """Whether a buffer is in memory, and larger than the second cache."""
     return buffer.scope in (Scope.ARGUMENT, Scope.SCRATCH) and buffer.nbytes > machine.l2

@@ -25,7 +25,7 @@ from tinyfuse.stage.ir import Order, Stage
 # they are computed from fill these; and the time for an element beside that of the first, as tall
 # tiles load more.
 SHAPES = {
-    32: ((6, 4, 1.0), (12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
+    32: ((6, 4, 1.0), (8, 3, 1.03), (8, 2, 1.05), (12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
     16: ((6, 2, 1.0), (12, 1, 1.15)),
 }
 # The same where the innermost loop of a chain is short, as over the taps of a convolution: gcc
@@ -43,11 +43,15 @@ ROW_BUDGET = 16
 LEAST_VISITS = 1 << 14
 LEAST_LENGTH = 8
 # Rows that meet each column, below which tiles, and copies of columns that lie side by side, are
-# not worth their while.
+# not worth their while; the latter where a row of a tile is many bytes as well.
 LEAST_ROWS = 2
 PACKED_ROWS = 16
-# Bytes between what is added up, from which on it is far apart.
+PACKED_ROWS_OF_WIDE = 768
+WIDE_BYTES = 256
+# Bytes between what is added up, from which on it is far apart: for wide tiles, and for others,
+# which go through it that much more often.
 NEAR_BYTES = 256
+NEAR_BYTES_OF_NARROW = 64
 # Rows so few that memory takes longer for the columns than computing with them.
 FEW_ROWS = 5
 
@@ -108,20 +112,21 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     count = _at_once(places, root, own[rows], around)
     if count < LEAST_ROWS or few_rows(places, stage, machine):
         return None
-    height, width = tile_shape(places, stage, count, columns.extent, machine)
+    unpacked = _unpacked(stage, places)
+    loads = list(reads_through(stage, places.inlined - unpacked))
+    many = bool(unpacked) or _are_copied(stage, loads, rows, columns, machine)
+    height, width = tile_shape(places, stage, count, columns.extent, machine, many)
     turned = columns is not stage.axes[-1]
     if count < height or (turned and height == 1):
         return None
     if _at_once(places, root, own[columns], around) not in (columns.extent, width):
         return None
-    unpacked = _unpacked(stage, places)
     if unpacked and count < PACKED_ROWS:
         return None
-    loads = list(reads_through(stage, places.inlined - unpacked))
     lanes = machine.vector_bytes // stage.dtype.itemsize
-    packed = bool(unpacked) or (rows.extent >= PACKED_ROWS and columns.extent > width)
+    packed = bool(unpacked) or (many and columns.extent > width)
     of_columns = _panels(loads, columns, width, packed or columns.extent % lanes > 0)
-    across = _across(loads, rows, stage.reduce_axes[-1]) if height > 1 else []
+    across = _across(loads, rows, stage.reduce_axes[-1], machine) if height > 1 else []
     of_rows = _panels(across, rows, height, True)
     if of_columns is None and not unpacked:
         of_columns = _panels(loads, columns, width, False)
@@ -132,6 +137,33 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     converted = [load.source for load in loads if load.source in unpacked - copied]
     found = stage, root, own[rows], own[columns], height, width, around, panels
     return Tile(*found, tuple(dict.fromkeys(converted)))
+
+
+def _are_copied(
+    stage: Stage, loads: Sequence[Load], rows: Axis, columns: Axis, machine: Machine
+) -> bool:
+    """Whether columns that lie side by side, but far from row to row, are copied: where that many
+    rows of the other factor meet them."""
+    reduced = stage.reduce_axes[-1]
+    moving = [load for load in loads if depends_on(load, columns)]
+    if all(_is_near(load, reduced, machine) for load in moving):
+        return False
+    close = all(
+        math.prod(each.source.shape) * each.dtype.itemsize <= machine.l3 // 3 for each in moving
+    )
+    wide = _has_wide_tiles(machine)
+    return rows.extent >= (PACKED_ROWS_OF_WIDE if wide and close else PACKED_ROWS)
+
+
+def _is_near(load: Load, axis: Axis, machine: Machine) -> bool:
+    """Whether what is read in one step along an axis lies close to what is in the next one."""
+    step = place_of(load).coefficient(axis) * load.dtype.itemsize
+    return step <= (NEAR_BYTES if _has_wide_tiles(machine) else NEAR_BYTES_OF_NARROW)
+
+
+def _has_wide_tiles(machine: Machine) -> bool:
+    """Whether a row of a tile is several lines of memory."""
+    return SHAPES[machine.vector_registers][0][1] * machine.vector_bytes >= WIDE_BYTES
 
 
 def _unpacked(stage: Stage, places: Places) -> frozenset[Stage]:
@@ -342,13 +374,13 @@ def _axes_telling(index: Affine) -> tuple[Axis, ...]:
     return ()
 
 
-def _across(loads: Sequence[Load], rows: Axis, reduced: Axis) -> list[Load]:
+def _across(loads: Sequence[Load], rows: Axis, reduced: Axis, machine: Machine) -> list[Load]:
     """What is read along the rows, where these lie side by side and what is summed far apart."""
     places = [(load, place_of(load)) for load in loads if depends_on(load, rows)]
     return [
         load
         for load, at in places
-        if at.coefficient(rows) == 1 and at.coefficient(reduced) * load.dtype.itemsize > NEAR_BYTES
+        if at.coefficient(rows) == 1 and not _is_near(load, reduced, machine)
     ]
 
 
@@ -358,15 +390,18 @@ def visits(stage: Stage) -> int:
 
 
 def tile_shape(
-    places: Places, stage: Stage, rows: int, columns: int, machine: Machine
+    places: Places, stage: Stage, rows: int, columns: int, machine: Machine, copied: bool = True
 ) -> tuple[int, int]:
     """Rows and columns of a tile: those that the registers hold where vectors are computed; else
-    as many as half of them, or one row where the text would be long."""
+    as many as half of them, or one row where the text would be long.
+
+    copied: whether the columns are copied in panels.
+    """
     lanes = machine.vector_bytes // stage.dtype.itemsize
     inside = with_inlined(stage, places.inlined - _unpacked(stage, places))
     bodies = [each.body for each in inside if each.body]
     if all(fits_vectors(body) for body in bodies):
-        return _in_registers(stage, rows, columns, lanes, machine)
+        return _in_registers(stage, rows, columns, lanes, machine, copied)
     width = max(LEAST_WIDTH, 2 * lanes)
     if sum(map(point_cost, bodies)) > ROW_BUDGET:
         return 1, width
@@ -387,10 +422,10 @@ def fits_vectors(body: Expr) -> bool:
 
 
 def _in_registers(
-    stage: Stage, rows: int, columns: int, lanes: int, machine: Machine
+    stage: Stage, rows: int, columns: int, lanes: int, machine: Machine, copied: bool
 ) -> tuple[int, int]:
-    """The tile that leaves the least over at the edges, and whose panels fit the L2 cache and a
-    thread's stack."""
+    """The tile that leaves the least over at the edges, and whose panels, if they are copied, fit
+    the L2 cache and a thread's stack."""
     registers = machine.vector_registers
     length = math.prod([axis.extent for axis in stage.reduce_axes])
     if rows - 2 < len(FOR_FEW[registers]):
@@ -406,5 +441,6 @@ def _in_registers(
     inner = [axis.extent for axis in stage.reduce_axes if axis.extent > 1]
     known = (SHAPES_OF_SHORT if len(inner) > 1 and inner[-1] <= SHORT else SHAPES)[registers]
     shapes = [shape for shape in known if shape[0] <= rows] or known[:1]
-    height, vectors, _ = min([s for s in shapes if s[1] <= most] or shapes[-1:], key=time)
+    fitting = [shape for shape in shapes if not copied or shape[1] <= most]
+    height, vectors, _ = min(fitting or shapes[-1:], key=time)
     return height, vectors * lanes

@@ -39,6 +39,7 @@ from tinyfuse.schedule.uses import (
     goes_along,
     lies_across,
 )
+from tinyfuse.schedule.vector_products import join_vector_products
 from tinyfuse.stage.analysis import fixed_stages, moves_with_data
 from tinyfuse.stage.expr import depends_on, is_of_rank, walk
 from tinyfuse.stage.index import affine
@@ -110,6 +111,7 @@ def _scheduled(
         schedule, found = sum_side_by_side(schedule, found, machine, stored)
         schedule, found = copy_transposed(schedule, found, machine, stored)
         schedule = prefetch_rows(scan_side_by_side(schedule), machine)
+        schedule, found = join_vector_products(schedule, found, stored)
     return stream_large_results(schedule, machine), found
 
 

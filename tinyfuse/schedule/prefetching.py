@@ -25,8 +25,9 @@ LEAST_ROW = 1 << 10
 # are computed before they are stored where it is streamed.
 STEP = 64
 # How many rows ahead of its own a stage inside a kernel asks: the end of the next row would be read
-# before it is there, as what is left of a row takes less time than to fetch it.
-AHEAD = 2
+# before it is there, as what is left of a row takes less time than to fetch it; and the one after
+# it is what processors fetch by themselves by then.
+AHEAD = 3
 
 
 def prefetch_rows(schedule: Schedule, machine: Machine) -> Schedule:

@@ -32,6 +32,8 @@ from tinyfuse.stage.ir import Stage
 STEPS_PER_CORE = 2
 # Bytes of narrow tiles together that are computed of the same rows.
 GROUP_BYTES = 256
+# How much longer the longest part of a loop may take than that of another one that is shared.
+UNEVEN = 1.15
 # How often a panel may be copied where it is needed, rather than once before.
 MOST_COPIES = 5
 
@@ -164,10 +166,23 @@ def _outer(tile: Tile, machine: Machine) -> list[Loop]:
     loops = [loop for loop in loops if not any(map(loop.same, tile.around))]
     shares = machine.cores > 1 and visits(tile.reduction) >= PARALLEL_ELEMENTS
     if shares and not tile.around:
-        shared = next(loop for loop in loops if loop.axis.extent > 1)
+        shared = _shared(loops, tile.rows, machine.cores)
         loops.remove(shared)
         loops = [replace(shared, kind=LoopKind.PARALLEL), *loops]
     return [*tile.around, *[_shifted(loop) if loop.same(rows) else loop for loop in loops]]
+
+
+def _shared(loops: Sequence[Loop], rows: Axis, cores: int) -> Loop:
+    """The loop that threads share: the first one, unless another one has far more even parts, but
+    none over rows, as each thread would go through all columns."""
+    many = [loop for loop in loops if loop.axis.extent > 1]
+    many = [loop for loop in many if loop is many[0] or loop.axis is not rows]
+
+    def time(loop: Loop) -> float:
+        return -(-loop.steps // cores) / loop.steps
+
+    best = min(many, key=time)
+    return best if time(many[0]) > UNEVEN * time(best) else many[0]
 
 
 def _group(tile: Tile, machine: Machine) -> Loop | None:
@@ -246,10 +261,14 @@ def _where_needed(schedule: Schedule, tile: Tile, panels: Panels) -> Loop | None
     again += [loop for loop in tile.around if loop.axis is not axis]
     if math.prod(loop.steps for loop in again) > MOST_COPIES:
         return None
+    waiting = {axis, *used} & {loop.axis for loop in schedule[root].loops if loop.axis.extent > 1}
     for loop in schedule[root].loops:
-        if loop.axis is axis:
-            return None if loop.step % panels.width else loop
-        if loop not in again and loop.axis.extent > 1 and loop.axis not in used:
+        if loop.axis is axis and loop.step % panels.width:
+            return None
+        waiting.discard(loop.axis)
+        if not waiting:
+            return loop
+        if loop not in again and loop.axis.extent > 1 and loop.axis not in (axis, *used):
             return None
     return None
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
+from tinyfuse.graph.merged_axes import merged_axes
 from tinyfuse.graph.orders import Steps, reduction_steps
 from tinyfuse.stage.expr import Const, Expr, Index
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
-from tinyfuse.stage.layout import Layout, output_layouts
+from tinyfuse.stage.layout import AxisMap, output_layouts
 from tinyfuse.stage.names import AxisNames, Names, StageName, stage_names
 from tinyfuse.stage.rules import RULES
 from tinyfuse.stage.views import INDEX_MAPS, Indices, View, axis_indices, split_index, whole
@@ -45,8 +46,9 @@ def build_stages(graph: Graph) -> Stages:
     """The stages of a graph, with the scalar operations and the order of each reduction fixed.
 
     The graph's views are gone: they are in the indices at which stages read one another. Outputs
-    are computed stages, each another one.
+    are computed stages, each another one, with the elements of the graph's output in their order.
     """
+    graph = merged_axes(graph)
     return built(Builder(graph), graph)
 
 
@@ -132,14 +134,16 @@ class Builder:
         """Add the stage that computes a value of the graph."""
         name, named = self.called[var]
         layout = self.layouts.get(var)
-        stored = self._laid_out(layout, axes, reduction) if layout else axes
+        order = layout.axes if layout else None
+        stored = axes if order is None else self._laid_out(order, axes, reduction)
         stage = self.add(name, stored, body, var.dtype, named=named, **reduction)
-        self.views[var] = View(stage, axes, axis_indices(stored)) if layout else whole(stage)
+        self.views[var] = whole(stage) if order is None else View(stage, axes, axis_indices(stored))
         return stage
 
     def keeps_shape(self, var: Var) -> bool:
         """Whether the stage of a value has to have its axes: it is returned, or laid out."""
-        return var in self.layouts or var in self.outputs
+        layout = self.layouts.get(var)
+        return var in self.outputs or (layout is not None and layout.axes is not None)
 
     def define_split(
         self,
@@ -162,14 +166,14 @@ class Builder:
         return stage
 
     def _laid_out(
-        self, layout: Layout, axes: tuple[Axis, ...], reduction: Mapping[str, Any]
+        self, order: AxisMap, axes: tuple[Axis, ...], reduction: Mapping[str, Any]
     ) -> tuple[Axis, ...]:
         """The axes of a stage in the order of a layout, with new ones of one element."""
-        rank = len(layout.axes)
+        rank = len(order)
         used = [axis.name for axis in (*axes, *reduction.get("reduce_axes", ()))]
         names = [*self.axis_names.kept(rank), *self.axis_names.reduced((), len(used) + rank)]
         new = iter([name for name in dict.fromkeys(names) if name not in used])
-        return tuple([Axis(next(new), 1) if at is None else axes[at] for at in layout.axes])
+        return tuple([Axis(next(new), 1) if at is None else axes[at] for at in order])
 
     def defines(self, var: Var) -> Callable[..., Stage]:
         return partial(self.define, var)

@@ -230,12 +230,14 @@ class _BlockBuilder:
         inner = _BlockBuilder(
             self.program, body, dict(zip(body.inputs, taken, strict=True)), carried
         )
-        self.program.unknown += turn is None
+        count_of_turns = read[-1] if turn and eqn.params["counted"] else None
+        unknown = turn is None or count_of_turns is not None
+        self.program.unknown += unknown
         steps = inner.steps()
         given = inner.results(body.outputs)
         moves = _moves(zip(carried, given, strict=True))
         self.program.exchange(moves)
-        self.program.unknown -= turn is None
+        self.program.unknown -= unknown
         self.arrays.update(zip(eqn.outputs, carried, strict=True))
         self.owned.update(carried)
 
@@ -243,7 +245,7 @@ class _BlockBuilder:
             self._call(zip(body.inputs, taken, strict=True))
             block = Block(tuple(inner.built(steps)), moves)
             if turn:
-                return Repeat(block, eqn.params["extent"], turn)
+                return Repeat(block, eqn.params["extent"], turn, count=count_of_turns)
             return Repeat(block, test=carried[0])
 
         return build

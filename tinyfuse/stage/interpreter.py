@@ -70,7 +70,8 @@ def _held(block: Block, memory: Mapping[Held, np.ndarray]) -> Moves:
 
 def _repeat(step: Repeat, memory: dict[Held, np.ndarray], numerics: OrderedNumerics) -> None:
     turn = 0
-    while memory[step.test.itself()] if step.test else turn < (step.extent or 0):
+    count = memory[step.count.itself()] if step.count else step.extent or 0
+    while memory[step.test.itself()] if step.test else turn < count:
         if step.turn:
             memory[step.turn.itself()] = np.array(turn)
         _run_block(step.body, memory, numerics)

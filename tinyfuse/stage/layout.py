@@ -13,14 +13,18 @@ AxisMap = tuple[int | None, ...]
 
 
 class Layout(NamedTuple):
+    """axes: None where the elements lie in the same order, whatever the axes."""
+
     output: Var
-    axes: AxisMap
+    axes: AxisMap | None
 
 
 def output_layouts(graph: Graph) -> dict[Var, Layout]:
-    """The computed values that are returned only with axes permuted, or axes of one element added.
+    """The computed values that are returned only with axes permuted, axes of one element added, or
+    another shape.
 
-    A value is stored with the axes of the first such view of it that is returned.
+    A value is stored with the axes of the first such view of it that is returned, or, where that
+    has another shape, with its own.
     """
     equations = {eqn.output: eqn for eqn in graph.eqns}
     returned = dict.fromkeys(graph.outputs)
@@ -28,12 +32,9 @@ def output_layouts(graph: Graph) -> dict[Var, Layout]:
     for output in graph.outputs:
         if isinstance(output, Var) and output in equations:
             var, axes = _seen_through(output, equations)
-            if (
-                var is not output
-                and axes is not None
-                and var not in returned
-                and var not in layouts
-            ):
+            if axes is None:
+                var = _reshaped(output, equations)
+            if var is not output and var not in returned and var not in layouts:
                 layouts[var] = Layout(output, axes)
     return layouts
 
@@ -50,6 +51,14 @@ def _seen_through(output: Var, equations: Mapping[Var, Eqn]) -> tuple[Var, AxisM
         axes = tuple([None if axis is None else step[axis] for axis in axes])
         eqn = equations[operand]  # type: ignore[index]
     return (eqn.output, axes) if eqn.primitive not in _AS_THEY_ARE else (output, None)
+
+
+def _reshaped(output: Var, equations: Mapping[Var, Eqn]) -> Var:
+    """The computed value that has a variable's elements in the same order."""
+    eqn = equations[output]
+    while eqn.primitive is p.reshape and eqn.inputs[0] in equations:
+        eqn = equations[eqn.inputs[0]]  # type: ignore[index]
+    return output if eqn.primitive in (*_AS_THEY_ARE, *AXIS_MAPS) else eqn.output
 
 
 def _transpose(eqn: Eqn) -> AxisMap | None:

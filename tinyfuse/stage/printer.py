@@ -82,7 +82,8 @@ def _repeat_text(step: Repeat) -> str:
     if step.test:
         return f"while {step.test.itself().name}"
     assert step.turn is not None
-    return f"repeat {step.extent} times, counted in {step.turn.itself().name}"
+    times = step.count.itself().name if step.count else step.extent
+    return f"repeat {times} times, counted in {step.turn.itself().name}"
 
 
 def stage_lines(stage: Stage, taken: Collection[str] = ()) -> list[str]:

@@ -59,13 +59,14 @@ class Block:
 class Repeat:
     """Turns of a block: `extent` of them, or as many as there are while `test` holds true.
 
-    turn: holds the number of the turn.
+    turn: holds the number of the turn. count: holds how many turns there are, at most `extent`.
     """
 
     body: Block
     extent: int | None = None
     turn: Array | None = None
     test: Array | None = None
+    count: Array | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

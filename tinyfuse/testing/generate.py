@@ -75,6 +75,7 @@ CONSTRUCTS: dict[Construct, int] = {
     rows.order_statistic: 1,
     rows.place: 1,
     rows.histogram: 1,
+    shaped.pieces: 6,
 }
 # What writes, what indexes with arrays and what makes arrays, besides those above.
 EFFECTS: dict[Construct, int] = {

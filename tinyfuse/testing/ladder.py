@@ -105,7 +105,7 @@ class Ladder:
         return interpret(case.graph, case.arrays, self.numerics)
 
     def _stages(self, case: Case) -> list[np.ndarray]:
-        return interpret_program(case.program, case.arrays, self.numerics)
+        return _shaped(case, interpret_program(case.program, case.arrays, self.numerics))
 
     def _loops(self, case: Case, schedule_of: ScheduleOf) -> list[np.ndarray]:
         loops = lowered(case, schedule_of)

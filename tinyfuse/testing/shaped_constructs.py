@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tinyfuse.dtypes import FLOAT64
 from tinyfuse.testing.choices import Choices
 from tinyfuse.testing.program import Expression, call, method, operator
 from tinyfuse.testing.scope import NotApplicable, Scope
@@ -130,6 +131,33 @@ def concatenate(scope: Scope) -> Expression:
 
 def _fits(first: Sequence[int], second: Sequence[int], axis: int) -> bool:
     return all(a == b for k, (a, b) in enumerate(zip(first, second, strict=True)) if k != axis)
+
+
+def pieces(scope: Scope) -> Expression:
+    """Short rows out of parts of others, in any order: compilers make moves within vectors of it.
+
+    Of doubles where there are any: of those a vector holds few.
+    """
+    choices = scope.choices
+    try:
+        x = scope.array(lambda value: _has_rows(value) and value.dtype == FLOAT64)
+    except NotApplicable:
+        x = scope.array(_has_rows)
+    extent = scope.values[x].shape[-1]
+    width = choices.choose((8, 4, 5, 2, 3, 6, 16))
+    join = choices.choose(("concatenate", "concatenate", "stack"))
+    parts: list[str] = []
+    while width and len(parts) < 8:
+        length = 1 if join == "stack" else min(choices.below(4) + 1, extent, width)
+        start = choices.below(extent - length + 1)
+        parts.append(str(start) if join == "stack" else f"{start}:{start + length}")
+        width -= length
+    taken = ", ".join(f"{{{number}}}[..., {part}]" for number, part in enumerate(parts))
+    return method(f"np.{join}([{taken}], axis=-1)", *[x] * len(parts))
+
+
+def _has_rows(value: np.ndarray | np.generic) -> bool:
+    return value.ndim > 0 and value.shape[-1] > 1
 
 
 def pad(scope: Scope) -> Expression:

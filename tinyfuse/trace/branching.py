@@ -8,6 +8,7 @@ more: it would have to show in the other, or not.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,7 +25,15 @@ from tinyfuse.trace.operation import explained
 from tinyfuse.trace.python_state import PythonState
 from tinyfuse.trace.recording import Recorder, Recording
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.turns import MISSING, cells_of, read_names, roots_of
+from tinyfuse.trace.turns import (
+    MISSING,
+    UNSET,
+    Slot,
+    atoms_before,
+    cells_of,
+    read_names,
+    roots_of,
+)
 
 
 class If:
@@ -51,7 +60,8 @@ class If:
 
     def __iter__(self) -> Iterator[bool]:
         builder = state.builder
-        arrays = all(type(each) is Tracer for each in read_names(self._written))
+        written = read_names(self._written)
+        arrays = all(type(each) is Tracer or each is MISSING for each in written)
         if builder is None or not is_unknown(self._test) or not arrays:
             yield bool(self._test)
             return
@@ -129,6 +139,10 @@ class _Merged:
     def values(self, test: Any, names: tuple[str, ...], used: tuple[bool, ...]) -> tuple[Any, ...]:
         """What the names mean after both parts."""
         chosen = [at for at in range(len(names)) if self.no.after[at] is not self.yes.after[at]]
+        for one, other in ((self.no, self.yes), (self.yes, self.no)):
+            for at in chosen:
+                if one.after[at] is UNSET:
+                    one.carries[at] = _anything(other.carries[at])
         kinds = {at: self._kinds(at, names[at]) for at in chosen if used[at]}
         for side in (self.no, self.yes):
             atoms = [atom for at in kinds for atom in side.carries[at].converted(kinds[at])]
@@ -180,6 +194,13 @@ class _Merged:
         for cell in (*arrays, *self.no.roots[at], *self.yes.roots[at]):
             note(cell)
             cell._read_only = reason
+
+
+def _anything(like: Carry) -> Carry:
+    """What nobody reads, of the kinds of something else."""
+    made = copy.copy(like)
+    made.atoms = atoms_before(MISSING, Slot(like.tree, like.given))
+    return made
 
 
 def _common(one: Kind, other: Kind) -> Kind | None:

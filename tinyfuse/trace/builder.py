@@ -60,7 +60,9 @@ class GraphBuilder:
         self.cells = 0  # how many were made
         # Cells as they were before a part of the function that is recorded apart; see `recording`.
         self.changed: dict[int, tuple[Any, tuple[Any, ...]]] | None = None
-        self.bounds: dict[Var, tuple[int, int]] = {}  # the least and greatest value of an integer
+        self.bounds: dict[
+            Var, tuple[int | None, int | None]
+        ] = {}  # the least and greatest value of an integer
         self.strides: dict[Var, tuple[int, ...]] = {}  # of the arguments
         self.layouts: dict[Var, None] = {}  # inputs whose strides have decided something
         self.memory = Layouts(self)

@@ -14,6 +14,7 @@ from tinyfuse.records import dataclass, field
 from tinyfuse.trace.builder import GraphBuilder
 from tinyfuse.trace.carried import Carry, Kind
 from tinyfuse.trace.constants import filled_atom
+from tinyfuse.trace.python_numbers import number_place
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.turns import MISSING, Turn, lies_in_order
 from tinyfuse.trace.weak import TracedInt
@@ -57,6 +58,10 @@ class Collector:
             self._fail("its turns append to a list twice")
         self._values[id(into)] = [leaf._value for leaf in _arrays(leaves)]
         known = self._lists.setdefault(id(into), _Collected(into, carry.tree, carry.given))
+        numbers = self._builder.rolling.numbers
+        for leaf in leaves:
+            if number_place(getattr(leaf, "_atom", None), numbers, self._builder.eqns):
+                self._fail("what it appends is a Python number in its first turn")
         known.fits = known.fits and (known.tree, known.kinds) == (carry.tree, carry.given)
         known.tree, known.kinds, known.leaves = carry.tree, carry.given, leaves
         for array, leaf in zip(known.arrays, leaves, strict=True) if known.fits else ():

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
-from tinyfuse.graph.ir import Atom, Eqn, Graph, Primitive, Var
+from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Primitive, Var
 from tinyfuse.records import dataclass
 from tinyfuse.source import Source, here
 from tinyfuse.trace.builder import GraphBuilder, active
@@ -22,6 +24,8 @@ from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
 from tinyfuse.tree import TreeDef
 
+_NONE = Literal(np.int64(0))
+
 
 def traced_loop(
     extent: int, body: Callable[[TracedInt, Any], Any], init: Any, name: str = "the function"
@@ -34,7 +38,23 @@ def traced_loop(
     def turn(value: Any) -> Any:
         return body(TracedInt(builder, index), value)
 
-    return _Loop(builder, p.loop, {"extent": extent}, [index], turn, init, name).result()
+    return _Loop(
+        builder, p.loop, {"extent": extent, "counted": False}, [index], turn, init, name
+    ).result()
+
+
+def counted_loop(count: Atom, most: int, body: Callable[[TracedInt, Any], Any], init: Any) -> Any:
+    """As many turns as a number says (int64), from none to `most`."""
+    builder = active()
+    index = Var((), INT64, "turn")
+    builder.bounds[index] = 0, max(most - 1, 0)
+    low = builder.define(p.elementwise, (count, _NONE), {"op": "maximum"}, (), INT64)
+
+    def turn(value: Any) -> Any:
+        return body(TracedInt(builder, index), value)
+
+    options = {"extent": most, "counted": True}
+    return _Loop(builder, p.loop, options, [index], turn, init, "the function", low).result()
 
 
 def traced_while(
@@ -77,7 +97,8 @@ def truth(value: Any) -> Any:
 class _Loop:
     """A loop that is being recorded.
 
-    leading: what its body takes before what is carried. body: of what is carried to that.
+    leading: what its body takes before what is carried. body: of what is carried to that. count: of
+    its turns, where a call decides.
     """
 
     def __init__(
@@ -89,7 +110,9 @@ class _Loop:
         body: Callable[[Any], Any],
         init: Any,
         name: str,
+        count: Atom | None = None,
     ) -> None:
+        self.count = count
         self.builder, self.primitive, self.params = builder, primitive, params
         self.leading, self.body = leading, body
         self.source = builder.source or here()
@@ -101,7 +124,7 @@ class _Loop:
         """What is carried in the end."""
         begun, recording = self._recorded()
         atoms = self.init.converted(self.init.kinds)
-        loop = ClosedLoop(self.primitive, self.params, self.leading, self.source)
+        loop = ClosedLoop(self.primitive, self.params, self.leading, self.source, self.count)
         ends = iter(loop.close(self.part, recording, begun, atoms))
         return self.init.value([None if var is None else next(ends) for var in begun])
 
@@ -130,12 +153,14 @@ class _Loop:
 
 @dataclass(slots=True)
 class ClosedLoop:
-    """A loop whose body has been recorded. leading: what its body takes first."""
+    """A loop whose body has been recorded. leading: what its body takes first. count: of its turns,
+    where a call decides."""
 
     primitive: Primitive
     params: dict[str, Any]
     leading: list[Var]
     source: Source
+    count: Atom | None = None
 
     def close(
         self,
@@ -159,14 +184,23 @@ class ClosedLoop:
             for flag, check in zip(flags, recording.checks, strict=True)
         ]
         written = recording.params[len(self.leading) + len(carried) :]
-        inputs = (*self.leading, *carried, *written, *flags, *reads)
-        graph = Graph("body", inputs, tuple(recording.eqns), tuple(outputs))
+        last = [] if self.count is None else [self.count]
+        inputs = [
+            *self.leading,
+            *carried,
+            *written,
+            *flags,
+            *reads,
+            *[Var((), INT64) for _ in last],
+        ]
+        graph = Graph("body", tuple(inputs), tuple(recording.eqns), tuple(outputs))
         operands: list[Atom] = [atom for atom in given if atom is not None]
         operands += [cell._value for cell in part.cells]
         operands += [FALSE for _ in flags]
         params = {**self.params, "body": graph}
         like = [*carried, *written, *flags]
-        made = define(builder, self.primitive, (*operands, *reads), params, like, self.source)
+        operands += [*reads, *last]
+        made = define(builder, self.primitive, operands, params, like, self.source)
         ends = made[: len(carried)]
         part.write_back(made[len(carried) : len(carried) + len(written)])
         for check, flag in zip(recording.checks, made[len(carried) + len(written) :], strict=True):

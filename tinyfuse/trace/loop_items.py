@@ -9,6 +9,7 @@ from typing import Any
 from tinyfuse.records import dataclass
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedInt
+from tinyfuse.trace.weak_integers import as_integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ def as_items(value: Any) -> Items | None:
 
 
 def _range(*args: Any, **keywords: Any) -> RunTimeRange | None:
+    args = tuple([as_integer(each) for each in args])
     if keywords or not any(type(each) is TracedInt for each in args) or not 0 < len(args) < 4:
         return None
     start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]

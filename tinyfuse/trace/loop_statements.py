@@ -9,11 +9,12 @@ from tinyfuse.config import compile_log as log
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Eqn
 from tinyfuse.source import here
+from tinyfuse.trace.branching import choose
 from tinyfuse.trace.builder import GraphBuilder, state
 from tinyfuse.trace.control_flow import is_unknown
 from tinyfuse.trace.loop_items import Items, RunTimeRange, as_items
 from tinyfuse.trace.rolling import Rolled
-from tinyfuse.trace.rolling_while import RolledRange, RolledWhile
+from tinyfuse.trace.rolling_while import RolledRange, RolledWhile, Stopped, StoppedRange
 from tinyfuse.trace.specs import LoopPlace, Roll
 from tinyfuse.trace.turns import MISSING, read_names
 
@@ -27,7 +28,8 @@ class Loop:
     """A `for` statement of a traced function.
 
     items: what it iterates over. names: the variables that its body binds. getters: for each a
-    function that reads it. used: whether anything but the body reads it.
+    function that reads it. used: whether anything but the body reads it. stop: whether the turn
+    before has left the loop.
     target, target_used: the same of its target, if that is one variable.
     carrying: whether the names are to be bound to `carried` before a turn, to `after` behind the
     loop, where the target is bound to `last`. reason: why it has to be written out.
@@ -39,13 +41,14 @@ class Loop:
         names: tuple[str, ...] = (),
         getters: tuple[Callable[[], Any], ...] = (),
         used: tuple[bool, ...] = (),
+        stop: Callable[[], Any] | None = None,
         reason: str = "",
         target: Callable[[], Any] = lambda: MISSING,
         target_used: bool = True,
     ) -> None:
         self._target, self._target_used = target, target_used
         self._items, self._names, self._getters, self._used = items, names, getters, used
-        self._reason = reason
+        self._reason, self._stop = reason, stop
         self._rolled: Rolled | None = None
         self.carrying = False
         self.carried: tuple[Any, ...] = ()
@@ -55,36 +58,56 @@ class Loop:
     def __iter__(self) -> Iterator[Any]:
         builder = state.builder
         if builder is None:
-            return iter(self._items)
+            return self._plainly(self._items)
         source = here()
         place = source.file, source.line
         rolling = builder.rolling
         reason = self._reason or rolling.unrolled.get(place, "")
         if type(self._items) is RunTimeRange:
             if reason:
-                return iter(self._items)
-            self._rolled = RolledRange(self, builder, source, self._items)
+                return self._plainly(self._items)
+            kind = RolledRange if self._stop is None else StoppedRange
+            self._rolled = kind(self, builder, source, self._items)
             return self._rolled.turns()
         items = as_items(self._items)
         if items is None:
-            return iter(self._items)
+            return self._plainly(self._items)
         if not items.kept and self._target_used:
             reason = reason or "what it goes through may be another after it"
         turns = items.count
         few = turns * rolling.turns <= MOST_UNROLLED and place not in rolling.wanted
         if turns < 2 or few or reason:
-            if turns >= LONG and reason and place not in rolling.told:
-                rolling.told[place] = None
-                log.warning(
-                    "the loop at %s:%d is written out, with all of its %d turns: %s",
-                    *(source.file, source.line, turns, reason),
-                )
+            if turns >= LONG and reason:
+                return self._warned(builder, items, place, reason)
             return self._written_out(builder, items, None if reason else place)
         around = next((at for at, turns in rolling.around if turns > FEW), None)
         if around is not None:
             raise Roll(around)
-        self._rolled = Rolled(self, builder, source)
+        kind_of_loop = Rolled if self._stop is None else Stopped
+        self._rolled = kind_of_loop(self, builder, source)
         return self._rolled.turns()
+
+    def _warned(
+        self, builder: GraphBuilder, items: Items, place: LoopPlace, reason: str
+    ) -> Iterator[Any]:
+        """All turns, and a warning if they come to their end: not where they are traced again."""
+        yield from self._written_out(builder, items, None)
+        if place not in builder.rolling.told:
+            builder.rolling.told[place] = None
+            log.warning(
+                "the loop at %s:%d is written out, with all of its %d turns: %s",
+                *(*place, items.count, reason),
+            )
+
+    def _plainly(self, items: Any) -> Iterator[Any]:
+        """All turns, of a loop that is none of the program's."""
+        if self._stop is None:
+            yield from items
+            return
+        for item in items:
+            yield item
+            if self._stop():
+                return
 
     def _written_out(
         self, builder: GraphBuilder, items: Items, place: LoopPlace | None
@@ -99,6 +122,11 @@ class Loop:
                 if at == 1 and place and _is_much(builder.eqns[begun:], turns):
                     raise Roll(place)
                 yield item
+                stopped = self._stop is not None and self._stop()
+                if place and is_unknown(stopped) and at + 1 < turns:
+                    raise Roll(place)
+                if at + 1 < turns and stopped:
+                    return
         finally:
             rolling.turns, rolling.around = before, around
 
@@ -137,8 +165,13 @@ class While:
         names: tuple[str, ...],
         getters: tuple[Callable[[], Any], ...],
         used: tuple[bool, ...],
+        stop: Callable[[], Any] = lambda: False,
+        endless: bool = False,
     ) -> None:
-        self._test, self._names, self._getters, self._used = test, names, getters, used
+        """endless: whether the test is always true, so that turns that nobody stops are the
+        program's."""
+        self._plain_test, self._stop, self._endless = test, stop, endless
+        self._names, self._getters, self._used = names, getters, used
         self.carrying = False
         self.carried: tuple[Any, ...] = ()
         self.after: tuple[Any, ...] = ()
@@ -148,7 +181,8 @@ class While:
         builder = state.builder
         while True:
             test = self._test()
-            if builder is not None and is_unknown(test):
+            again = self._endless and self._stop() is False
+            if builder is not None and (again or is_unknown(test)):
                 source = here()
                 if (source.file, source.line) not in builder.rolling.unrolled:
                     rolled = RolledWhile(self, builder, source, self._test, test)
@@ -160,3 +194,10 @@ class While:
 
     def values(self) -> list[Any]:
         return read_names(self._getters)
+
+    def _test(self) -> Any:
+        """Whether there is another turn."""
+        stopped = self._stop()
+        if stopped is False:
+            return self._plain_test()
+        return choose(stopped, lambda: False, self._plain_test)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from tinyfuse.trace.parts import stop_of
+
 
 def loads_in(function: ast.AST) -> dict[str, int]:
-    """How often each name is read, functions inside included."""
+    """How often each name is read, functions inside included; also those that stop loops."""
     counts: dict[str, int] = {}
     for node in ast.walk(function):
+        stop = stop_of(node) if isinstance(node, (ast.For, ast.While)) else None
+        if stop:
+            counts[stop] = counts.get(stop, 0) + 1
         if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Load, ast.Del)):
             counts[node.id] = counts.get(node.id, 0) + 1
         elif isinstance(node, (ast.Nonlocal, ast.Global)):

@@ -3,7 +3,34 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+Loop = ast.For | ast.While
+
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes but those in functions, classes and comprehensions inside."""
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (*SCOPES, *COMPREHENSIONS)):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def let_stop(loop: Loop, name: str) -> None:
+    """Note that a loop ends where a name is true."""
+    vars(loop)["stop"] = name
+
+
+def stop_of(loop: Loop) -> str | None:
+    """The name that is true when a turn has left a loop; None where none does."""
+    found: str | None = vars(loop).get("stop")
+    return found
+
 
 # Methods of Python's containers that change them, and what asks an iterator for more.
 _CHANGING = frozenset(
@@ -36,8 +63,14 @@ def bound_by_parts(node: ast.If) -> set[str] | None:
     """
     names: set[str] = set()
     for statement in _statements(node):
-        if isinstance(statement, ast.If):
+        if isinstance(statement, (ast.If, ast.While)):
             if not is_pure(statement.test):
+                return None
+        elif isinstance(statement, ast.For):
+            if not is_pure(statement.iter) or not _bind([statement.target], names):
+                return None
+        elif isinstance(statement, ast.Expr):
+            if not is_pure(statement.value):
                 return None
         elif isinstance(statement, ast.Assign):
             if not is_pure(statement.value) or not _bind(statement.targets, names):
@@ -53,7 +86,7 @@ def bound_by_parts(node: ast.If) -> set[str] | None:
 def _statements(node: ast.If) -> list[ast.stmt]:
     waiting: list[ast.stmt] = [*node.body, *node.orelse]
     for each in waiting:
-        if isinstance(each, ast.If):
+        if isinstance(each, (ast.If, ast.For, ast.While)):
             waiting += [*each.body, *each.orelse]
     return waiting
 

@@ -46,10 +46,33 @@ def interval(builder: Any, atom: Atom, depth: int = DEEPEST) -> Interval:
     rule = _ARITHMETIC.get(eqn.params.get("op", "")) if eqn is not None else None
     if eqn is None or rule is None or not depth:
         return None, None
-    parts = [interval(builder, operand, depth - 1) for operand in eqn.inputs]
-    if any(low is None or high is None for low, high in parts):
-        return None, None
-    return rule(*parts)
+    return rule(*[interval(builder, operand, depth - 1) for operand in eqn.inputs])
+
+
+def _sum(*ends: int | None) -> int | None:
+    return None if None in ends else sum([end for end in ends if end is not None])
+
+
+def _negative(end: int | None) -> int | None:
+    return None if end is None else -end
+
+
+def _extreme(choose: Callable[..., int], *ends: int | None) -> int | None:
+    known = [end for end in ends if end is not None]
+    return choose(known) if known else None
+
+
+def _of_all(rule: Callable[..., Interval]) -> Callable[..., Interval]:
+    """A rule for intervals of which both ends are known."""
+    return lambda *parts: (None, None) if any(None in part for part in parts) else rule(*parts)
+
+
+def _minimum(a: Interval, b: Interval) -> Interval:
+    return None if None in (a[0], b[0]) else _extreme(min, a[0], b[0]), _extreme(min, a[1], b[1])
+
+
+def _maximum(a: Interval, b: Interval) -> Interval:
+    return _extreme(max, a[0], b[0]), None if None in (a[1], b[1]) else _extreme(max, a[1], b[1])
 
 
 def _corners(a: Any, b: Any) -> Interval:
@@ -62,17 +85,18 @@ def _floor(a: Any, b: Any) -> Interval:
 
 
 def _remainder(a: Any, b: Any) -> Interval:
-    return (0, b[1] - 1) if b[0] > 0 else (None, None)
+    positive = b[0] is not None and b[0] > 0
+    return (0, None if b[1] is None else b[1] - 1) if positive else (None, None)
 
 
 _ARITHMETIC: dict[str, Callable[..., Interval]] = {
-    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    "subtract": lambda a, b: (a[0] - b[1], a[1] - b[0]),
-    "multiply": _corners,
-    "floor_divide": _floor,
+    "add": lambda a, b: (_sum(a[0], b[0]), _sum(a[1], b[1])),
+    "subtract": lambda a, b: (_sum(a[0], _negative(b[1])), _sum(a[1], _negative(b[0]))),
+    "multiply": _of_all(_corners),
+    "floor_divide": _of_all(_floor),
     "remainder": _remainder,
-    "minimum": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
-    "maximum": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+    "minimum": _minimum,
+    "maximum": _maximum,
 }
 
 

@@ -12,21 +12,31 @@ an object that hands out the turns, and the values of the names that the turns b
                                          x, = loop_1.after
                                          t = loop_1.last
 
-Places in the source stay as they are. A loop stays as it is where `break`, `return`, `yield` or
-`else` decide about its turns, and where it binds what is no variable of the function.
+Places in the source stay as they are. A loop stays as it is where `yield` or an exception decides
+about its turns, and where it binds what is no variable of the function; where no data decides
+anything, also with `break`, `return` or `else` (see `jumps`).
 """
 
 from __future__ import annotations
 
 import ast
 import dis
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from types import CodeType
 
 from tinyfuse.source import parsed_function
+from tinyfuse.trace.jumps import rewrite_jumps
 from tinyfuse.trace.loop_lists import collect, lists_of, read_in_functions
 from tinyfuse.trace.loop_targets import loads_in, loads_of, targets_read_after
-from tinyfuse.trace.parts import bound_by_parts, is_pure, written_in_parts
+from tinyfuse.trace.parts import (
+    COMPREHENSIONS,
+    SCOPES,
+    bound_by_parts,
+    is_pure,
+    stop_of,
+    walk,
+    written_in_parts,
+)
 from tinyfuse.trace.rewriting_expressions import rewrite_expressions
 
 LOOP, WHILE, ITEMS = "__tinyfuse_loop__", "__tinyfuse_while__", "__tinyfuse_items__"
@@ -72,6 +82,8 @@ def _tree(code: CodeType, branches: bool) -> ast.FunctionDef | None:
     if not isinstance(function, ast.FunctionDef):
         return None
     function.decorator_list = []
+    if branches:
+        rewrite_jumps(function)
     rewriter = _Rewriter(function, branches)
     rewriter.rewrite(function)
     if not rewriter.count:
@@ -123,20 +135,6 @@ def _function_code(module: ast.Module, like: CodeType) -> CodeType | None:
             return code
         waiting += [each for each in code.co_consts if isinstance(each, CodeType)]
     return None
-
-
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """All nodes but those in functions, classes and comprehensions inside."""
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, (*_SCOPES, *_COMPREHENSIONS)):
-            waiting.extend(ast.iter_child_nodes(node))
 
 
 class _Rewriter:
@@ -228,7 +226,8 @@ class _Rewriter:
         loop, turn = self.fresh("loop"), self.fresh("turn")
         getters = "".join(f"lambda: {name}, " for name in names)
         bound = "".join(f"{name}, " for name in names)
-        text = f"{loop} = {WHILE}(lambda: None, {tuple(names)!r}, ({getters}), {tuple(used)!r})\n"
+        text = f"{loop} = {WHILE}(lambda: None, {tuple(names)!r}, ({getters}), {tuple(used)!r}"
+        text += f"{_stop(node)}, endless={_is_endless(node)})\n"
         text += f"for {turn} in {loop}:\n    pass\n"
         text += f"    if {loop}.carrying:\n        {bound} = {loop}.carried\n" if names else ""
         text += f"if {loop}.carrying:\n    {bound} = {loop}.after\n" if names else ""
@@ -278,7 +277,8 @@ class _Rewriter:
             target = ", target_used=False"
         made = ast.parse(
             f"{loop} = {LOOP}(None, {tuple(names)!r}, "
-            f"({''.join(f'lambda: {name}, ' for name in names)}), {tuple(used)!r}{target})"
+            f"({''.join(f'lambda: {name}, ' for name in names)}), {tuple(used)!r}"
+            f"{_stop(node)}{target})"
         ).body[0]
         assert isinstance(made, ast.Assign)
         assert isinstance(made.value, ast.Call)
@@ -302,6 +302,16 @@ class _Rewriter:
         head.lineno, head.col_offset = node.lineno, node.col_offset
         head.end_lineno, head.end_col_offset = node.end_lineno, node.end_col_offset
         return [made, head, *last]
+
+
+def _stop(node: ast.For | ast.While) -> str:
+    """The argument that asks whether a turn has left a loop."""
+    name = stop_of(node)
+    return f", stop=lambda: {name}" if name else ""
+
+
+def _is_endless(node: ast.While) -> bool:
+    return isinstance(node.test, ast.Constant) and bool(node.test.value)
 
 
 def _items(items: ast.expr) -> ast.expr:
@@ -334,7 +344,7 @@ def _declared(function: ast.FunctionDef) -> set[str]:
     """The names that are no variables of the function itself."""
     return {
         name
-        for node in _walk(function.body)
+        for node in walk(function.body)
         if isinstance(node, (ast.Global, ast.Nonlocal))
         for name in node.names
     }
@@ -350,11 +360,11 @@ def _bound(
     if loop.orelse:
         return "it has an `else`"
     names: dict[str, None] = {}
-    for node in _walk(loop.body):
+    for node in walk(loop.body):
         for kinds, reason in _STAYING:
             if isinstance(node, kinds):
                 return reason
-        if isinstance(node, _COMPREHENSIONS) and _has_walrus(node):
+        if isinstance(node, COMPREHENSIONS) and _has_walrus(node):
             return "a comprehension in it binds variables"
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names[node.id] = None
@@ -393,7 +403,7 @@ def _breaks(body: Iterable[ast.stmt]) -> bool:
         if isinstance(node, (ast.For, ast.While, ast.AsyncFor)):
             if _breaks(node.orelse):
                 return True
-        elif not isinstance(node, _SCOPES):
+        elif not isinstance(node, SCOPES):
             inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
             if _breaks(inner):
                 return True

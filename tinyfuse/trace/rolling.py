@@ -38,18 +38,21 @@ from tinyfuse.trace.specs import LoopPlace, Unroll
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.turns import (
     MISSING,
+    UNSET,
     Slot,
     Turn,
     atoms_before,
     cells_of,
     converted,
     fitted,
+    frozen_reason,
     is_written,
     kinds_text,
     leaves_of,
     lies_in_order,
     params_of,
     roots_of,
+    slot_of,
 )
 from tinyfuse.trace.weak import TracedInt
 from tinyfuse.tree import flatten
@@ -90,8 +93,7 @@ class Rolled:
             names = {at for at in range(len(self.before)) if self._changes(first, at)}
             for at in names:
                 if self.before[at] is not MISSING:
-                    carry = Carry(self.before[at], "")
-                    self.slots[at] = Slot(carry.tree, carry.given)
+                    self.slots[at] = slot_of(self.before[at])
             turn = yield from self._settled(names)
             self.collector.require_own(turn, self._is_outer)
         finally:
@@ -138,6 +140,7 @@ class Rolled:
             pairs = zip(slot.kinds, params[at], strict=True)
             leaves = [kind.stand_in(builder, var) for kind, var in pairs]
             begun[at] = values[at] = slot.structure.unflatten(leaves)
+            slot.freeze(begun[at])
             if self._begins_as_number(at, slot):
                 builder.rolling.numbers.update({var: self.place for var in params[at] if var})
             for leaf in leaves_of(names[at]):
@@ -160,7 +163,7 @@ class Rolled:
         outputs = [converted(carry, slots.get(at)) for at, carry in enumerate(carries)]
         written = {at for at in begun if is_written(begun[at], params[at])}
         roots = [roots_of(value) for value in after]
-        frozen = [any(x._read_only is not None for x in leaves_of(value)) for value in after]
+        frozen = [frozen_reason(value) for value in after]
         recording = recorder.end(flat)
         return Turn(
             *(recording, begun, params, after, carries, outputs, written, roots, frozen, truths)
@@ -168,7 +171,7 @@ class Rolled:
 
     def _kept(self, at: int, value: Any) -> Any:
         """What a name means after a turn; nothing, if that is a slice that nobody reads then."""
-        if not any(type(leaf) is RunTimePart for leaf in flatten(value)[0]):
+        if not any(isinstance(leaf, RunTimePart) for leaf in flatten(value)[0]):
             return value
         if self.loop._used[at]:
             self._fail(f"{self._name(at)} is a slice of a length that a turn decides")
@@ -200,7 +203,11 @@ class Rolled:
             again = self.collector.fit(self.count) or again
             for at in range(len(self.before)):
                 if at not in names and self._changes(turn, at):
-                    self._fail(f"{self._name(at)} is bound anew in some turns only")
+                    if self.before[at] is MISSING:
+                        self._fail(f"{self._name(at)} is bound in some turns only")
+                    names.add(at)
+                    self.slots[at] = slot_of(self.before[at])
+                    again = True
             for at in [*self.slots]:
                 again = self._fit(turn, at) or again
             if not again:
@@ -213,7 +220,8 @@ class Rolled:
         if slot.structure == carry.tree:
             kinds = [fitted(*pair) for pair in zip(slot.kinds, carry.given, strict=True)]
             if kinds == slot.kinds:
-                return False
+                was, slot.frozen = slot.frozen, slot.frozen or turn.frozen[at]
+                return slot.frozen is not was
             if None not in kinds and self._can_begin_as(at, kinds):
                 slot.kinds = kinds  # type: ignore[assignment]
                 return True
@@ -242,8 +250,8 @@ class Rolled:
         """Another turn, begun with what the first has made, has to be the same."""
         slots = dict(self.slots)
         for at in names - slots.keys():
-            carry = turn.carries[at]
-            slots[at] = Slot(carry.tree, carry.given)
+            if self.before[at] is not UNSET:
+                slots[at] = Slot(turn.carries[at].tree, turn.carries[at].given, turn.frozen[at])
         again = yield from self._turn(self.before, slots)
         pairs = list(zip(params_of(turn, self.slots), params_of(again, self.slots), strict=True))
         cells = len(self.part.cells)
@@ -324,8 +332,6 @@ class Rolled:
                 if any(id(root) in kept for root in turn.roots[at]):
                     self._fail("two names have one array after the loop")
                 kept.update([id(root) for root in turn.roots[at]])
-            if alive and turn.frozen[at]:
-                self._fail(f"{self._name(at)} is an array that can't be written after a turn")
             if any(not lies_in_order(leaf) for leaf in leaves_of(turn.after[at])) and alive:
                 self._fail(f"{self._name(at)} does not lie in C order")
         for at, value in self.fixed.items():
@@ -347,7 +353,7 @@ class Rolled:
         ]
         slots = {**self.slots}
         for at in kept:
-            slots[at] = Slot(turn.carries[at].tree, turn.carries[at].given)
+            slots[at] = Slot(turn.carries[at].tree, turn.carries[at].given, turn.frozen[at])
             turn.params[at] = [kind.parameter(self._name(at)) for kind in slots[at].kinds]
         params = [var for at in slots for var in turn.params[at]]
         given = [
@@ -371,6 +377,7 @@ class Rolled:
                 kind.stand_in(builder, var) for kind, var in zip(slot.kinds, made, strict=True)
             ]
             after[at] = slot.structure.unflatten(leaves)
+            self._freeze(at, slot, after[at])
         after.update(self._exchanged(after, tied, turn.written))
         after.update(self.fixed)
         loop.after = tuple(
@@ -382,6 +389,14 @@ class Rolled:
         if self.count is not None:
             loop.after = self.collector.extend(turn, self.before, loop.after, self.count)
         loop.last = self._last()
+
+    def _freeze(self, at: int, slot: Slot, value: Any) -> None:
+        """Let nobody write what may be another array too, as it was before the loop."""
+        slot.freeze(value)
+        if slot.frozen and self.before[at] is not MISSING:
+            for root in roots_of(self.before[at]):
+                note(root)
+                root._read_only = slot.frozen
 
     def _begins_as_number(self, at: int, slot: Slot) -> bool:
         """Whether a name may have a Python number before, but a scalar of numpy's after a turn."""
@@ -407,7 +422,8 @@ class Rolled:
         params: Sequence[Var | None],
         given: Sequence[Atom | None],
     ) -> list[Var]:
-        closed = ClosedLoop(p.loop, {"extent": len(self.items)}, self.heads, self.source)
+        options = {"extent": len(self.items), "counted": False}
+        closed = ClosedLoop(p.loop, options, self.heads, self.source)
         return closed.close(self.part, recording, params, given)
 
     def _exchanged(

@@ -43,7 +43,7 @@ from tinyfuse.trace.specs import (
     Unroll,
 )
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 from tinyfuse.tree import TreeDef
 
 
@@ -213,6 +213,8 @@ def _stand_in(
     builder.strides[var] = contiguous(var) if spec.strides is None else spec.strides
     if spec.kind == "weak":
         return TracedFloat(builder, var, at)
+    if spec.kind == "integer":
+        return TracedInt(builder, var)
     return Tracer(builder, var, spec.kind == "scalar")
 
 
@@ -271,7 +273,7 @@ def _output(
         words = f"the function returns x[mask]: {REMEDY}{value._place}"
         refused = errors.DataDependentShapeError(words)
         raise without_tracing(refused, value)
-    if type(value) is RunTimePart:
+    if isinstance(value, RunTimePart):
         words = f"the function returns a slice of a length that data decides{value._place}"
         raise without_tracing(errors.DataDependentShapeError(words), value)
     if is_traced(value):

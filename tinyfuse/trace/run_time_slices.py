@@ -25,7 +25,7 @@ from tinyfuse.trace.same import same_value
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.unknown_lengths import UnknownLength
 from tinyfuse.trace.weak import TracedInt
-from tinyfuse.trace.weak_integers import integer_atom
+from tinyfuse.trace.weak_integers import as_integer, integer_atom
 
 
 def refuse(what: str) -> NoReturn:
@@ -43,24 +43,41 @@ class Slice:
 
     def __init__(self, x: Tracer, before: tuple[Any, ...], item: slice, after: tuple[Any, ...]):
         self.x, self.index = x, (*before, slice(None), *after)
+        self.before, self.after = before, after
         self.size = x.shape[len(before)]
+        self.is_open = False
         self.start = self._end(0 if item.start is None else item.start)
         self.stop = self._end(self.size if item.stop is None else item.stop)
         self.length = _integer("subtract", self.stop, self.start)
+        if self.is_open:
+            self.length = _not_negative(self.length)
 
     def _end(self, number: Any) -> Atom:
         if type(number) is int:
             return Literal(np.int64(slice(number, None).indices(self.size)[0]))
         atom = integer_atom(number, active())
         low, high = interval(active(), atom)
+        if low is None or high is None:
+            self.is_open = True
         if low is None or low < 0:
-            raise errors.NumberConversionError(
-                "an end of a slice that may be negative is known only when the compiled function "
-                "runs: where it is never negative, say so with max(n, 0)"
-            )
+            atom = self._counted_from_the_end(atom)
         if high is None or high > self.size:
             atom = _integer("minimum", atom, Literal(np.int64(self.size)))
+        active().bounds.setdefault(atom, (0, self.size))  # type: ignore[arg-type]
         return atom
+
+    def _counted_from_the_end(self, number: Atom) -> Atom:
+        """A negative end as numpy takes it."""
+        size = Literal(np.int64(self.size))
+        test = _compare("less", number, _NONE)
+        found = select_atom(test, _integer("add", number, size), number, ())
+        return _integer("maximum", found, _NONE)
+
+    def at(self, place: Any) -> tuple[Any, ...]:
+        """The index in the array of a place in the slice, or of an array of places."""
+        position = place + TracedInt(active(), self.start)
+        active().bounds[position._atom] = 0, self.size - 1
+        return (*self.before, position, *self.after)
 
     @property
     def row(self) -> Tracer:
@@ -79,7 +96,7 @@ class Slice:
 
     def write(self, value: Any) -> None:
         """Raises as numpy where a value does not fit."""
-        if type(value) is RunTimePart:
+        if isinstance(value, RunTimePart):
             if value._slice is not None and self.is_same(value._slice):
                 return  # the end of `x[:n] += y`, which has written there
             value.require_length(self.length)
@@ -107,6 +124,8 @@ class Slice:
 def run_time_slice(x: Tracer, index: Any) -> Slice | None:
     """The one in an index, if there is one. Raises NumberConversionError for other such indices."""
     items = index if type(index) is tuple else (index,)
+    if any(type(item) is slice for item in items):
+        items = tuple([_as_integers(item) for item in items])
     found = [at for at, item in enumerate(items) if type(item) is slice and _is_open(item)]
     if not found:
         return None
@@ -115,6 +134,13 @@ def run_time_slice(x: Tracer, index: Any) -> Slice | None:
     if len(found) > 1 or not numbers or len(items) != x.ndim or items[at].step not in (None, 1):
         refuse("an index with several slices, or a step,")
     return Slice(x, items[:at], items[at], items[at + 1 :])
+
+
+def _as_integers(item: Any) -> Any:
+    """With integers of Python's in place of scalars that data decides."""
+    if type(item) is slice:
+        return slice(as_integer(item.start), as_integer(item.stop), item.step)
+    return as_integer(item)
 
 
 def _is_open(item: slice) -> bool:
@@ -129,6 +155,7 @@ class RunTimePart(UnknownLength):
 
     __slots__ = ("_found", "_length", "_place", "_slice")
 
+    _functions: ClassVar[dict[Any, Any]] = {}  # what of numpy's takes such a part
     _words: ClassVar = {
         "setitem": "x[:n][...] = value",
         "array": "np.asarray",
@@ -195,14 +222,14 @@ class RunTimePart(UnknownLength):
         return _call_ufunc(ufunc, method, inputs, kwargs)
 
     def _function(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        implementation = _FUNCTIONS.get(function)
+        implementation = self._functions.get(function)
         if implementation is None or kwargs:
             refuse(f"np.{function.__name__}")
         return implementation(*args)
 
     def _attribute(self, name: str) -> Any:
         if name in ("sum", "mean", "dot"):
-            return lambda *args: operate(_FUNCTIONS[getattr(np, name)], self, *args)
+            return lambda *args: operate(self._functions[getattr(np, name)], self, *args)
         return operate(refuse, name)
 
     def __repr__(self) -> str:
@@ -264,7 +291,7 @@ def _sum(part: Any) -> Any:
 def _mean(part: Any) -> Any:
     if part.dtype.kind != "f":
         refuse("the mean of integers")
-    return np.sum(part.inside(0)) / TracedInt(active(), part._length)
+    return np.sum(part.inside(0)) / TracedInt(active(), _not_negative(part._length))
 
 
 def _backwards(part: Any) -> RunTimePart:
@@ -275,7 +302,7 @@ def _backwards(part: Any) -> RunTimePart:
     return part.computed(active().emit(p.gather, atom, _within(places, size)))
 
 
-_FUNCTIONS: dict[Any, Any] = {
+RunTimePart._functions = {
     np.dot: _dot,
     np.inner: _dot,
     np.sum: _sum,
@@ -302,6 +329,14 @@ def _integer(op: str, *atoms: Atom) -> Atom:
     if op == "subtract" and type(atoms[1]) is Literal and not atoms[1].value:
         return atoms[0]
     return active().define(p.elementwise, atoms, {"op": op}, (), INT64)
+
+
+def _not_negative(number: Atom) -> Atom:
+    low, _ = interval(active(), number)
+    return number if low is not None and low >= 0 else _integer("maximum", number, _NONE)
+
+
+_NONE = Literal(np.int64(0))
 
 
 def _along(op: str, one: Atom, other: Atom, size: int) -> Atom:

@@ -23,7 +23,7 @@ from tinyfuse.dtypes import describe, is_supported
 from tinyfuse.errors import SideEffectError
 from tinyfuse.fixed import Constant
 from tinyfuse.graph.ir import Var
-from tinyfuse.trace import conditions
+from tinyfuse.trace import conditions, turns
 from tinyfuse.trace import rewriting_expressions as expressions
 from tinyfuse.trace.branching import If, choose
 from tinyfuse.trace.builder import GraphBuilder, state
@@ -39,6 +39,7 @@ from tinyfuse.trace.captured import (
     item_place,
 )
 from tinyfuse.trace.containers import Containers, warn_frozen
+from tinyfuse.trace.jumps import UNSET
 from tinyfuse.trace.loop_items import items_of
 from tinyfuse.trace.loop_statements import Loop, While
 from tinyfuse.trace.operations import fixed
@@ -331,6 +332,7 @@ class Globals(dict):
             ITEMS: items_of,
             WHILE: While,
             IF: If,
+            UNSET: turns.UNSET,
             expressions.CHOOSE: choose,
             expressions.BOTH: conditions.both,
             expressions.EITHER: conditions.either,

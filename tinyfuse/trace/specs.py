@@ -14,7 +14,7 @@ from tinyfuse.records import dataclass, field
 from tinyfuse.trace.captured import Captured, Guard, Place
 from tinyfuse.tree import TreeDef
 
-Kind = Literal["array", "scalar", "weak", "static"]
+Kind = Literal["array", "scalar", "weak", "integer", "static"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class ArgumentSpec:
     """The type of one leaf of the arguments.
 
     kind: `array`; `scalar`, a numpy scalar; `weak`, a Python float known at run time only
-    (float64[]); `static`, a Python value that tracing sees as it is.
+    (float64[]); `integer`, a Python int of that kind (int64[]); `static`, a Python value that
+    tracing sees as it is.
     strides: in bytes, of an array that is not in C order.
     alias: the position of an earlier spec whose array has its elements in the very same memory.
     identical: whether that is the very same object.

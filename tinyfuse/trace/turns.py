@@ -18,13 +18,14 @@ from tinyfuse.tree import TreeDef, flatten
 
 
 class _Missing:
-    """Stands for a name that has no value, or none that anybody reads."""
+    """Stands for a name that has no value, or none that anybody reads. UNSET: is never read before
+    it has one, whatever data decides."""
 
     def __repr__(self) -> str:
         return "no value"
 
 
-MISSING = _Missing()
+MISSING, UNSET = _Missing(), _Missing()
 
 
 def read_names(getters: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -46,10 +47,24 @@ def _value(getter: Callable[[], Any]) -> Any:
 
 @dataclass(slots=True)
 class Slot:
-    """What stands for a name at the beginning of a turn: a container with leaves of these kinds."""
+    """What stands for a name at the beginning of a turn: a container with leaves of these kinds.
+
+    frozen: why its arrays can't be written, if they can't.
+    """
 
     structure: TreeDef
     kinds: list[Kind]
+    frozen: str | None = None
+
+    def freeze(self, value: Any) -> None:
+        for leaf in leaves_of(value):
+            if self.frozen and not leaf._scalar:
+                leaf._read_only = self.frozen
+
+
+def slot_of(value: Any) -> Slot:
+    carry = Carry(value, "")
+    return Slot(carry.tree, carry.given, frozen_reason(value))
 
 
 @dataclass(slots=True)
@@ -59,7 +74,8 @@ class Turn:
     begun, params: the stand-ins that names began with, and the variables in them. after: what all
     names mean at the end, with their leaves. outputs: the atoms of these, converted to the kinds
     that the names began with; None where that cannot be. written: names whose stand-in has been
-    written. roots: for each array at the end the memory it lies in.
+    written. roots: for each array at the end the memory it lies in. frozen: why it can't be
+    written, if it can't.
     """
 
     recording: Recording
@@ -70,7 +86,7 @@ class Turn:
     outputs: list[list[Atom | None] | None]
     written: set[int]
     roots: list[list[Any]]
-    frozen: list[bool]
+    frozen: list[str | None]
     truths: list[Atom]
 
     def uses(self, at: int) -> bool:
@@ -134,6 +150,12 @@ def is_written(begun: Any, params: Sequence[Var | None]) -> bool:
 def roots_of(value: Any) -> list[Any]:
     """The memory that the arrays of a name lie in."""
     return [path_to_root(leaf)[-1] for leaf in leaves_of(value) if not leaf._scalar]
+
+
+def frozen_reason(value: Any) -> str | None:
+    """Why an array of a name can't be written; None where all can."""
+    reasons = [leaf._read_only for leaf in leaves_of(value)]
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def lies_in_order(leaf: Tracer) -> bool:

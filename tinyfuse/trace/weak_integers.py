@@ -6,6 +6,7 @@ int64: what is beyond that wraps around.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -18,6 +19,7 @@ from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.trace.builder import GraphBuilder, leaked, state
 from tinyfuse.trace.elementwise import _array_ufunc
 from tinyfuse.trace.operation import operate
+from tinyfuse.trace.operations import cast_atom
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import DIVISIONS, TracedFloat, TracedInt, check_divisor
 
@@ -31,6 +33,16 @@ def integer_atom(x: Any, builder: GraphBuilder) -> Atom:
     if x._builder is not builder or builder is not state.builder:
         raise leaked()
     return x._atom
+
+
+def as_integer(x: Any) -> Any:
+    """A scalar of integers as an integer of Python's, known or not; anything else as it is."""
+    if type(x) is not Tracer or not x._scalar or x.dtype.kind not in "iu":
+        return x
+    try:
+        return operator.index(x)  # which may ask for the elements of a captured array
+    except errors.NumberConversionError:
+        return TracedInt(x._builder, cast_atom(x._atom, INT64))
 
 
 def _define(builder: GraphBuilder, name: str, atoms: tuple[Atom, ...], dtype: np.dtype) -> Var:

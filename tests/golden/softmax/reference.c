@@ -70,14 +70,15 @@ static inline void tf_divide_fractions_float(float *restrict to, const float *re
       to[k] = from[k] / divisor;
 }
 
-// e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
-static inline float tf_exp_core_float(float r) {
+// e^r likewise, off by 2^-27.5: with 1 as one more coefficient, what comes before it is rounded finer.
+static inline float tf_exp_near_float(float r) {
   float q = 0x1.6a5166p-10f;
   q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
   q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
   q = __builtin_fmaf(q, r, 0x1.555494p-3f);
   q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
-  return __builtin_fmaf(r * r, q, r);
+  q = __builtin_fmaf(q, r, 1.0f);
+  return __builtin_fmaf(q, r, 1.0f);
 }
 
 // e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal.
@@ -86,8 +87,27 @@ static inline float tf_exp_nonpositive_float(float x) {
   float n = t - 0x1.80017ep+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
   float scale = tf_from_bits_float(tf_bits_float(t) << 23);
-  float y = __builtin_fmaf(tf_exp_core_float(r), scale, scale) * 0x1p-64f;
+  float y = tf_exp_near_float(r) * scale * 0x1p-64f;
   return x < -104.5f ? 0.0f : y;
+}
+
+// to[k] = e^(from[k] - top), of what is not above top. Where all results are normal, 2^n is added to the
+// exponent, without a comparison; the sizes are looked at as well, and a row with any below e^-87, or
+// with NaN, is computed again.
+static inline void tf_exp_row_float(float *restrict to, const float *restrict from, long extent, float top) {
+  uint32_t largest = 0;
+  for (long k = 0; k < extent; k++) {
+    const float x = from[k] - top;
+    const uint32_t size = tf_bits_float(x) << 1;
+    largest = size > largest ? size : largest;
+    const float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8p+23f); // n in its low bits
+    const float n = t - 0x1.8p+23f;
+    const float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+    to[k] = tf_from_bits_float(tf_bits_float(tf_exp_near_float(r)) + (tf_bits_float(t) << 23));
+  }
+  if (largest > 0x855c0000u) // twice the bits of 87
+    for (long k = 0; k < extent; k++)
+      to[k] = tf_exp_nonpositive_float(from[k] - top);
 }
 
 typedef struct tf_pool tf_pool;
@@ -105,8 +125,7 @@ static void softmax_out(const float *restrict x, float *restrict out) {
     for (long k = 0; k < 300; k++)
       max_rank = tf_maximum_uint32(max_rank, tf_rank_nan_last_float(x[300 * i + k]));
     const float max = tf_of_rank_nan_last_float(max_rank);
-    for (long j = 0; j < 300; j++)
-      e[j] = tf_exp_nonpositive_float(x[300 * i + j] - max);
+    tf_exp_row_float(e, x + 300 * i, 300, max);
     float sum_lanes[64];
     for (long l = 0; l < 64; l++)
       sum_lanes[l] = 0.0f;

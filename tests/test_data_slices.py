@@ -1,0 +1,161 @@
+"""Slices and ranges whose ends data decides."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyfuse
+from tests.loop_checking import assert_same, kinds_of_loops
+from tinyfuse.errors import NumberConversionError
+from tinyfuse.testing import Ladder
+from tinyfuse.testing.case import Case
+
+GENERATOR = np.random.default_rng(0)
+
+
+def sparse(rows: int, longest: int) -> tuple[Any, ...]:
+    row = np.concatenate([[0], np.cumsum(GENERATOR.integers(0, longest, rows))])
+    column = GENERATOR.integers(0, rows, row[-1])
+    return row, column, GENERATOR.standard_normal(row[-1]), GENERATOR.standard_normal(rows)
+
+
+def product(row: Any, column: Any, value: Any, x: Any) -> Any:
+    y = np.zeros(row.shape[0] - 1)
+    for i in range(row.shape[0] - 1):
+        y[i] = np.sum(value[row[i] : row[i + 1]] * x[column[row[i] : row[i + 1]]])
+    return y
+
+
+def dots(row: Any, column: Any, value: Any, x: Any) -> Any:
+    y = np.zeros(row.shape[0] - 1)
+    for i in range(row.shape[0] - 1):
+        begin, end = row[i], row[i + 1]
+        y[i] = value[begin:end] @ x[column[begin:end]]
+    return y
+
+
+def one_by_one(row: Any, column: Any, value: Any, x: Any) -> Any:
+    y = np.zeros(row.shape[0] - 1)
+    for i in range(row.shape[0] - 1):
+        for k in range(row[i], row[i + 1]):
+            y[i] += value[k] * x[column[k]]
+    return y
+
+
+def scaled(row: Any, column: Any, value: Any, x: Any) -> Any:
+    for i in range(row.shape[0] - 1):
+        value[row[i] : row[i + 1]] *= x[i]
+        value[row[i] : row[i + 1]] += 1
+        column[row[i] : row[i + 1]] = i
+    return value[row[3] :].sum(), column[: row[5]].sum(), value[row[2] : row[9]].mean()
+
+
+def put(row: Any, column: Any, value: Any, x: Any) -> Any:
+    out = np.zeros(value.shape)
+    for i in range(row.shape[0] - 1):
+        out[row[i] : row[i + 1]] = value[row[i] : row[i + 1]][::-1] * x[i]
+        out[row[i] : row[i] + 1] = -out[row[i] : row[i] + 1]
+    return out
+
+
+def from_the_end(row: Any, column: Any, value: Any, x: Any) -> Any:
+    y = np.zeros(8)
+    for i in range(8):
+        y[i] = x[-row[1] - i :].sum() + x[: row[1] - 20 - i].sum() + x[row[1] : -3].sum()
+    return y
+
+
+FORMS: list[tuple[Callable[..., Any], int]] = [
+    (product, 2), (dots, 2), (one_by_one, 2), (scaled, 25), (put, 5), (from_the_end, 2),
+]  # fmt: skip
+NAMES = [function.__name__ for function, _ in FORMS]
+SMALL = sparse(80, 9)
+
+
+@pytest.mark.parametrize(("function", "kernels"), FORMS, ids=NAMES)
+def test_loops_stay_loops(function: Callable[..., Any], kernels: int):
+    assert_same(function, *SMALL)
+    lowered = tinyfuse.jit(function).lower(*copy.deepcopy(SMALL))
+    assert len(lowered.loops.kernels) == kernels
+
+
+def test_every_level_computes_the_same_bits():
+    given = (SMALL, sparse(70, 80))
+    cases = [
+        Case(function, args, f"# {function.__name__}", exact=function in (one_by_one, put))
+        for function, _ in FORMS
+        for args in given
+    ]
+    report = Ladder(jit_of=lambda case: True).climb(cases)
+    assert "\n".join(map(str, report.failures)) == ""
+
+
+LENGTHS = (0, 1, 2, 31, 32, 33, 63, 64, 65, 100, 1023, 1024, 1025, 2049, 3000, 5120)
+
+
+@pytest.mark.parametrize("of", ["sum", "dot"])
+def test_sums_have_the_order_that_their_length_has(of: str):
+    values, others = GENERATOR.standard_normal((2, 6000))
+
+    def some(x: Any, y: Any, first: Any, last: Any) -> Any:
+        part, other = x[first:last], y[first:last]
+        return np.sum(part * other) if of == "sum" else part @ other
+
+    def whole(x: Any, y: Any) -> Any:
+        return np.sum(x * y) if of == "sum" else x @ y
+
+    jitted, static = tinyfuse.jit(some), tinyfuse.jit(whole)
+    for length in LENGTHS:
+        ends = np.int64(7), np.int64(7 + length)
+        expected = static(values[7 : 7 + length], others[7 : 7 + length])
+        assert jitted(values, others, *ends) == expected
+    assert jitted.cache_info().misses == 1
+
+
+def test_a_row_is_a_loop_of_as_many_turns():
+    text = tinyfuse.jit(one_by_one).lower(*SMALL).as_text("c")
+    assert "for (long turn_1 = 0; turn_1 < turn_1_count; turn_1++)" in text
+    assert kinds_of_loops(one_by_one, *SMALL) == ["loop", "loop"]
+
+
+def test_columns_out_of_range_raise():
+    row, column, value, x = SMALL
+    wrong = column.copy()
+    wrong[5] = 1000
+    for function in (product, dots, one_by_one):
+        with pytest.raises(IndexError):
+            tinyfuse.jit(function)(row, wrong, value, x)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ends_that_cross_choose_nothing():
+    def mean(x: Any, first: Any, last: Any) -> Any:
+        return x[first:last].mean(), x[first:last].sum()
+
+    jitted = tinyfuse.jit(mean)
+    for first, last in ((5, 2), (4, 4), (-1, 0), (2, 6)):
+        with np.errstate(all="ignore"):
+            expected = mean(np.arange(10.0), first, last) if first < last else (np.nan, 0.0)
+        found = jitted(np.arange(10.0), np.int64(first), np.int64(last))
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_views_show_what_is_written_later():
+    def later(x: Any, n: Any) -> Any:
+        part = x[:n]
+        copied = part * 1.0
+        x[0] = 100.0
+        return part.sum(), copied.sum()
+
+    assert_same(later, np.arange(10.0), np.int64(4))
+
+
+def test_other_uses_are_refused():
+    with pytest.raises(NumberConversionError) as raised:
+        tinyfuse.jit(lambda x, n: np.cumsum(x[:n]))(np.arange(10.0), np.int64(4))
+    assert str(raised.value).startswith("np.cumsum of a slice whose ends are known only when")

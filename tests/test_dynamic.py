@@ -1,0 +1,118 @@
+"""Integers that are no part of the signature: one program for all of them."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyfuse
+from tinyfuse.errors import ArgumentError, NumberConversionError
+
+LINE = np.random.default_rng(0).standard_normal(90)
+
+
+@tinyfuse.jit(dynamic="T")
+def smoothed(x: Any, T: int) -> Any:  # noqa: N803
+    y = x.copy()
+    for _ in range(T):
+        y[1:-1] = (y[:-2] + y[2:]) * 0.5
+    return y, T + 1
+
+
+@tinyfuse.jit(dynamic=("first", "last"))
+def part(x: Any, first: int, last: int) -> Any:
+    total = 0.0
+    for i in range(first, last, 2):
+        total = total * 0.5 + x[i]
+    return total, x[first:last].sum(), x[first]
+
+
+def test_one_program_serves_all_numbers_of_turns():
+    smoothed.clear_cache()
+    for turns in (0, 1, 2, 7, 500, -3):
+        (found, more), (expected, other) = smoothed(LINE, turns), smoothed.__wrapped__(LINE, turns)
+        np.testing.assert_array_equal(found, expected)
+        assert (more, type(more)) == (other, int)
+    assert smoothed.cache_info()[:2] == (5, 1)
+
+
+def test_turns_are_one_for_in_one_kernel():
+    def relaxed(x: Any, y: Any, T: int) -> None:  # noqa: N803
+        for _ in range(T):
+            y[1:-1] = (x[:-2] + x[2:]) * 0.5
+            x[1:-1] = (y[:-2] + y[2:]) * 0.5
+
+    lowered = tinyfuse.jit(relaxed, dynamic="T").lower(LINE.copy(), LINE.copy(), 3)
+    assert len(lowered.loops.kernels) == 3
+    text = lowered.as_text("c")
+    assert "for (long turn = 0; turn < turn_count; turn++) {" in text
+    assert "while" not in text
+
+
+def test_ends_and_places():
+    part.clear_cache()
+    for first, last in ((0, 90), (3, 50), (10, 10), (20, 5), (-5, 90), (-7, -2), (0, 1000)):
+        if last < 1000:
+            np.testing.assert_allclose(
+                part(LINE, first, last), part.__wrapped__(LINE, first, last), rtol=1e-12
+            )
+        else:
+            with pytest.raises(IndexError):
+                part(LINE, first, last)
+    assert part.cache_info().misses == 1
+
+
+def test_integers_of_numpys_are_the_same_argument():
+    smoothed.clear_cache()
+    for turns in (2, np.int64(3), np.int32(4)):
+        np.testing.assert_array_equal(
+            smoothed(LINE, turns)[0], smoothed.__wrapped__(LINE, turns)[0]
+        )
+    assert smoothed.cache_info().misses == 1
+
+
+def test_other_values_are_static():
+    function = tinyfuse.jit(lambda x, t: x if t is None else x * 2, dynamic="t")
+    np.testing.assert_array_equal(function(LINE, None), LINE)
+    np.testing.assert_array_equal(function(LINE, 4), LINE * 2)
+
+
+def test_keywords_and_defaults():
+    @tinyfuse.jit(dynamic="T")
+    def counted(x: Any, *, T: int = 3) -> Any:  # noqa: N803
+        y = x
+        for _ in range(T):
+            y = y * 0.5
+        return y
+
+    for options in ({}, {"T": 0}, {"T": 9}):
+        np.testing.assert_array_equal(counted(LINE, **options), LINE * 0.5 ** options.get("T", 3))
+    assert counted.cache_info().misses == 1
+
+
+def test_signatures_name_the_type():
+    assert "(x: float64[90], T: int)" not in str(smoothed.trace(LINE, 3).graph)
+    assert smoothed.explain_miss(LINE[:50], 3).startswith("smoothed(float64[50], int)")
+
+
+def test_what_cannot_be():
+    with pytest.raises(ValueError, match="dynamic: f has no parameter 'n', only: x"):
+        tinyfuse.jit(f, dynamic="n")
+    with pytest.raises(ValueError, match="f: 'x' is in static_argnames and in dynamic"):
+        tinyfuse.jit(f, dynamic="x", static_argnames="x")
+    with pytest.raises(ArgumentError, match="integers that are dynamic are those of int64"):
+        smoothed(LINE, 2**63)
+    with pytest.raises(NumberConversionError):
+        tinyfuse.jit(lambda n: np.arange(n), dynamic="n")(3)
+
+
+def f(x: Any) -> Any:
+    return x
+
+
+def test_jitted_functions_are_pickled_with_it():
+    again = pickle.loads(pickle.dumps(smoothed))
+    assert again is smoothed
