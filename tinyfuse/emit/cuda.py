@@ -201,12 +201,17 @@ class CudaKernelText(KernelText):
             lines = self.shared_loop(node)
         else:
             start = node.variable.start
-            lines = self.steps(node, f"{start}", f"{start + node.variable.extent}")
+            last = f"{start + node.variable.extent}"
+            if node.count is not None:
+                first = f"{start} + " if start else ""
+                last = f"{first}({self.value(node.count)})"
+            lines = self.steps(node, f"{start}", last)
         return [indent + line for line in lines]
 
     def steps(self, node: For, first: str, last: str) -> list[str]:
         name = node.variable.name
-        head = f"for ({self.index} {name} = {first}; {name} < {last}; {name}++)"
+        index = self.index if node.count is None else "long"
+        head = f"for ({index} {name} = {first}; {name} < {last}; {name}++)"
         unrolled = ["#pragma unroll"] if node.kind is LoopKind.UNROLL else []
         return [*unrolled, *_braced(head, self.inside(node.body))]
 

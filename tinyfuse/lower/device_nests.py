@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from math import prod
 
-from tinyfuse.dtypes import BOOL
 from tinyfuse.loops.cost import chosen_steps, decisive_axis
 from tinyfuse.loops.independence import Nest, accesses, span
 from tinyfuse.loops.ir import (
@@ -31,7 +30,7 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
 from tinyfuse.records import dataclass, replace
-from tinyfuse.stage.expr import Expr, Index, Load, Op
+from tinyfuse.stage.expr import Expr, Load, Op
 from tinyfuse.stage.index import Affine, Axis, affine
 
 
@@ -55,8 +54,12 @@ class Arranged:
 
 def arranged(loop: For, around: Collection[Axis]) -> Arranged:
     """The loops of a nest. around: the loop variables around it, at one step each."""
+    if loop.count is not None:  # whose steps a call counts
+        return Arranged((), (loop,), 0, loop.body)
     loops, nest = [loop], Nest(loop, around)
     while len(loops[-1].body) == 1 and isinstance(inner := loops[-1].body[0], For):
+        if inner.count is not None:
+            break
         loops.append(inner)
     shared: list[For] = []
     serial: list[For] = []
@@ -73,7 +76,7 @@ def arranged(loop: For, around: Collection[Axis]) -> Arranged:
 def nested(loops: Sequence[For], kind: LoopKind, body: tuple[Statement, ...]) -> Statement:
     """Statements in loops over the same steps, of another kind; there is at least one loop."""
     for loop in reversed(loops):
-        body = (For(loop.variable, kind, body),)
+        body = (For(loop.variable, kind, body, loop.count),)
     return body[0]
 
 
@@ -95,7 +98,7 @@ def _simplified_inside(node: Statement, around: Collection[Axis]) -> Statement:
 def _pieces(node: Statement) -> list[Statement]:
     """A loop in two where it does one thing in its first steps, and another in the others."""
     choice = node.body[0] if isinstance(node, For) and len(node.body) == 1 else None
-    if not isinstance(node, For) or not isinstance(choice, If):
+    if not isinstance(node, For) or not isinstance(choice, If) or node.count is not None:
         return [node]
     axis = node.variable
     first, last = span(axis)
@@ -126,18 +129,7 @@ def _plain(node: Statement) -> list[Statement]:
         store = Store(node.to.buffer, to, Load(node.block.buffer, (place,)))
         inner = For(column, LoopKind.SERIAL, (store,))
         return [For(row, LoopKind.SERIAL, (inner,))]
-    if isinstance(node, For) and node.count is not None:
-        return _counted(node, node.count)
     return [node]
-
-
-def _counted(node: For, count: Expr) -> list[Statement]:
-    """A loop whose steps a call counts: those past them do nothing."""
-    steps = Local(f"{node.variable.name}_steps", count.dtype)
-    number = Index(affine(node.variable) - node.variable.start)
-    test = Op("less", (number, steps), BOOL)
-    inside = (If(test, node.body, ()),)
-    return [Let(steps, count), For(node.variable, node.kind, inside)]
 
 
 def _halves(extent: int) -> list[int]:
