@@ -4,6 +4,25 @@ x, y: (3, 4) and of one dtype; v: (4,), of it too; n: int64[3], positions; b: bo
 s: without axes. Each line is evaluated for several such arrays; see `WORLDS` of test_coverage.
 """
 
+FOURIER = """
+np.fft.fft(x), np.fft.fft(a=x, n=3, axis=0, norm="ortho", out=np.zeros((3, 4), complex))
+np.fft.ifft(x), np.fft.ifft(a=x, n=6, axis=1, norm="forward", out=np.zeros((3, 6), complex))
+np.fft.rfft(x.real), np.fft.rfft(a=x.real, n=5, axis=0, norm="ortho", out=np.zeros((3, 4), complex))
+np.fft.irfft(x), np.fft.irfft(a=x, n=5, axis=1, norm="forward", out=np.zeros((3, 5)))
+np.fft.hfft(x), np.fft.hfft(a=x, n=5, axis=0, norm="forward", out=np.zeros((5, 4)))
+np.fft.ihfft(x.real), np.fft.ihfft(a=x.real, n=5, axis=0, norm="ortho", out=np.zeros((3, 4), complex))
+np.fft.fft2(x), np.fft.fft2(a=x, s=(4, 3), axes=(1, 0), norm="ortho", out=np.zeros((3, 4), complex))
+np.fft.ifft2(x, s=(2, 5)), np.fft.ifft2(a=x, s=(3, 4), axes=(0, 1), norm="forward", out=np.zeros((3, 4), complex))
+np.fft.fftn(x), np.fft.fftn(a=x, s=(2,), axes=(1,), norm="ortho", out=np.zeros((3, 2), complex))
+np.fft.ifftn(x, s=(2, 5), axes=(0, 1)), np.fft.ifftn(x, axes=(1,), norm="forward", out=np.zeros((3, 4), complex))
+np.fft.ifftn(a=x)
+np.fft.rfft2(x.real), np.fft.rfft2(a=x.real, s=(3, 4), axes=(0, 1), norm="ortho", out=np.zeros((3, 3), complex))
+np.fft.rfftn(x.real, s=(2, 6), axes=(0, 1)), np.fft.rfftn(a=x.real, norm="forward", out=np.zeros((3, 3), complex))
+np.fft.irfft2(x), np.fft.irfft2(a=x, s=(3, 6), axes=(0, 1), norm="ortho", out=np.zeros((3, 6)))
+np.fft.irfftn(x), np.fft.irfftn(a=x, s=(2, 6), axes=(0, 1), norm="forward", out=np.zeros((2, 6)))
+np.sort_complex(v), np.sort_complex(a=n)
+"""
+
 CREATION = """
 np.arange(4), np.arange(1, 7, 2, dtype=np.float32), np.arange(3, like=x), np.arange(3, device="cpu")
 np.arange(1, stop=9, step=3)

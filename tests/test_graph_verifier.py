@@ -76,10 +76,10 @@ def test_wrong_types() -> None:
 
 
 def test_unsupported_dtypes() -> None:
-    pair = Var((), np.dtype("complex64"), "pair")
-    assert refusal(Graph("f", (pair,), (), ())) == "graph f, an input: complex64 is not supported"
-    assert refusal(Graph("f", (), (), (Literal(np.complex64(1)),))) == (
-        "graph f, an output: the literal np.complex64(1+0j) is no supported numpy scalar"
+    pair = Var((), np.dtype("complex256"), "pair")
+    assert refusal(Graph("f", (pair,), (), ())) == "graph f, an input: complex256 is not supported"
+    assert refusal(Graph("f", (), (), (Literal(np.clongdouble(1)),))) == (
+        "graph f, an output: the literal np.clongdouble('1+0j') is no supported numpy scalar"
     )
     assert "the literal 1.0 is no" in refusal(equation(inputs=(X, Literal(1.0)), op="add"))
 

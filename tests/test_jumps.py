@@ -149,6 +149,17 @@ def loops_in_parts(x: Any) -> Any:
     return y
 
 
+def one_target_again(x: Any) -> Any:
+    y = np.zeros(12)
+    for i in range(12):
+        if x[i] > 0:
+            for j in range(12):
+                y[j] += x[i] * j
+        for j in range(2):
+            y[j] *= 0.5
+    return y
+
+
 def early(x: Any) -> Any:
     if x[0] > 100:
         return x * 2
@@ -173,6 +184,7 @@ FORMS: list[tuple[Callable[..., Any], Any, list[str], int]] = [
     (arrays_until, LINE, ["while"], 5),
     (written_until, LINE, ["while"], 2),
     (loops_in_parts, LINE, ["loop", "loop"], 2),
+    (one_target_again, LINE, ["loop", "loop"], 4),
     (early, LINE, [], 5),
 ]
 NAMES = [function.__name__ for function, *_ in FORMS]

@@ -60,18 +60,22 @@ def pooled(x, w):
     return product(x, w).mean(axis=(2, 3))
 
 
+def padded(x, w):
+    return np.pad(product(x, w), ((0, 0), (0, 0), (1, 1), (1, 1)))
+
+
+def beside(x, w, r):
+    return np.concatenate([product(x, w), r, nn.relu(product(x, w))], axis=1)
+
+
 MERGED = [
     *(product, scaled, residual, positions, two_layers, prologue, selected, of_image),
-    *(convolution, flat, pooled),
+    *(convolution, flat, pooled, padded, beside),
 ]
 
 
 def by_steps(x, w):
     return nn.conv(x, w[:, :, None, None], stride=2)
-
-
-def padded(x, w):
-    return np.pad(product(x, w), ((0, 0), (0, 0), (1, 1), (1, 1)))
 
 
 def channels_last(x, w):
@@ -82,6 +86,10 @@ def of_columns(x, w):
     return product(x, w) + np.arange(7, dtype=np.float32)
 
 
+def below(x, w, r):
+    return np.concatenate([product(x, w), r], axis=2)
+
+
 def of_padded(x, w):
     return product(np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), w)
 
@@ -90,7 +98,7 @@ def three_by_three(x, w):
     return nn.conv(x, np.broadcast_to(w[:, :, None, None], (24, 16, 3, 3)), padding=1)
 
 
-APART = [by_steps, padded, channels_last, of_columns, of_padded, three_by_three]
+APART = [by_steps, below, channels_last, of_columns, of_padded, three_by_three]
 
 
 def shapes(function: Callable[..., Any]) -> list[tuple[int, ...]]:

@@ -36,7 +36,7 @@ def test_a_row_is_asked_for_some_steps_ahead() -> None:
     schedule = Schedule(stages).compute_at(h, out, rows).split(h, j, 64)
     schedule = schedule.prefetch(h, x, Loop(j, 64), (out, rows), distance=2)
     assert str(schedule).splitlines()[1] == (
-        "  h: compute_at(out, i); prefetch(x, j by 64, out, i, 3); i < 6, j by 64 < 100, j < 100"
+        "  h: compute_at(out, i); prefetch(x, j by 64, out, i, 2); i < 6, j by 64 < 100, j < 100"
     )
     loops = lower(schedule, REFERENCE)
     assert loops_text(loops).splitlines()[2:9] == [

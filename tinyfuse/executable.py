@@ -17,9 +17,10 @@ import numpy as np
 
 from tinyfuse.dispatch import DirectCall
 from tinyfuse.effects import Requirements
+from tinyfuse.graph.complex_parts import with_parts
 from tinyfuse.graph.interpreter import VIEWS as NUMPY_VIEWS
 from tinyfuse.graph.ir import Atom, Eqn, Graph, Literal, Var
-from tinyfuse.graph.primitives import broadcast, reshape, slice_, transpose, windows
+from tinyfuse.graph.primitives import broadcast, part, reshape, slice_, transpose, windows
 from tinyfuse.graph.rewrites import rewritten
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.memory import CONTIGUOUS_AND_ALIGNED
@@ -31,14 +32,16 @@ from tinyfuse.trace.builder import state
 from tinyfuse.trace.captured import Guard, type_difference
 from tinyfuse.tree import LEAF
 
-VIEWS = frozenset((broadcast, reshape, transpose, slice_, windows))
+VIEWS = frozenset((broadcast, part, reshape, transpose, slice_, windows))
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How the values that a trace returns come about.
 
-    computed: what is compiled: from the inputs that it reads to outputs that are all different.
+    computed: what is compiled: from the inputs that it reads to outputs that are all different, all
+        of them real: see `complex_parts`.
+    results: the types of its outputs, as arrays of the trace's graph.
     operands: for each of its inputs the position among those of the trace's graph.
     slots: for each value that is compiled the position in `computed.outputs`.
     views: what numpy makes: from inputs of the trace's graph, from compiled values, and from arrays
@@ -46,6 +49,7 @@ class Plan:
     """
 
     computed: Graph
+    results: tuple[tuple[tuple[int, ...], np.dtype], ...]
     operands: tuple[int, ...]
     slots: dict[Atom, int]
     views: Graph
@@ -61,12 +65,13 @@ def plan_outputs(trace: Trace, rewrites: Collection[str]) -> Plan:
     views = _views(graph, wanted, _callers(trace))
     wanted = _vars([*wanted, *[written.value for written in trace.written]])
     made_by_numpy = set(views.outputs) - {written.value for written in trace.written}
-    computed, slots = _computed(
+    computed, slots, operands = _computed(
         graph, [var for var in wanted if var not in made_by_numpy], rewrites
     )
-    operands = tuple([graph.inputs.index(var) for var in computed.inputs])
     views = Graph(graph.name, (*views.inputs, *trace.roots), (*views.eqns, *trace.views), ())
-    return Plan(computed, operands, slots, views)
+    types = {slot: (atom.shape, atom.dtype) for atom, slot in slots.items()}
+    results = tuple([types[slot] for slot in range(len(types))])
+    return Plan(computed, results, operands, slots, views)
 
 
 def _vars(atoms: Iterable[Atom]) -> list[Var]:
@@ -126,17 +131,26 @@ def _chain(
 
 def _computed(
     graph: Graph, outputs: Sequence[Var], rewrites: Collection[str]
-) -> tuple[Graph, dict[Atom, int]]:
-    """The graph of these outputs, simplified, and where each is among the simplified ones."""
-    simple = simplify(Graph(graph.name, graph.inputs, graph.eqns, tuple(outputs)))
+) -> tuple[Graph, dict[Atom, int], tuple[int, ...]]:
+    """The graph of these outputs, simplified, where each is among the simplified ones, and the
+    places of its inputs among those of the given one."""
+    simple = simplified_in_parts(Graph(graph.name, graph.inputs, graph.eqns, tuple(outputs)))
     simple = rewritten(simple, rewrites)
     positions: dict[Atom, int] = {}
     slots: dict[Atom, int] = {}
     for var, atom in zip(outputs, simple.outputs, strict=True):
         slots[var] = positions.setdefault(atom, len(positions))
     used = {atom for eqn in simple.eqns for atom in eqn.inputs} | set(positions)
-    inputs = tuple([var for var in simple.inputs if var in used])
-    return Graph(graph.name, inputs, simple.eqns, tuple(positions)), slots
+    operands = tuple([at for at, var in enumerate(simple.inputs) if var in used])
+    inputs = tuple([simple.inputs[at] for at in operands])
+    return Graph(graph.name, inputs, simple.eqns, tuple(positions)), slots, operands
+
+
+def simplified_in_parts(graph: Graph) -> Graph:
+    """The graph that is compiled, with an input and an output for each."""
+    simple = simplify(graph)
+    real = with_parts(simple)
+    return simple if real is simple else simplify(real)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +248,7 @@ class Executable:
 
     def _arrange_outputs(self, program: Program) -> None:
         trace, plan = program.trace, program.plan
-        self.results = [(var.shape, var.dtype) for var in plan.computed.outputs]
+        self.results = plan.results
         first = {slot: atom for atom, slot in reversed(plan.slots.items())}
         again = [atom for atom, slot in plan.slots.items() if first[slot] is not atom]
         self.copies = [plan.slots[atom] for atom in again]

@@ -9,6 +9,7 @@ import numpy as np
 from tinyfuse.dtypes import describe
 from tinyfuse.errors import NonFiniteError
 from tinyfuse.graph import primitives as p
+from tinyfuse.graph.complex_parts import parts_array
 from tinyfuse.graph.finiteness import Made, first_made
 from tinyfuse.graph.ir import Graph
 from tinyfuse.graph.printer import computed_name
@@ -25,7 +26,7 @@ class FiniteCheck:
 
     def __call__(self, operands: Sequence[np.ndarray]) -> None:
         """Raises NonFiniteError, for operands whose first are the inputs of the graph."""
-        inputs = operands[: len(self.graph.inputs)]
+        inputs = [parts_array(operand) for operand in operands[: len(self.graph.inputs)]]
         made = first_made(self.graph, inputs, CompiledNumerics())
         if made is not None:
             place = place_text(made.eqn.source or UNKNOWN)

@@ -54,5 +54,6 @@ class Kept:
         trace = lowered.traced.trace
         hidden = trace.graph.inputs[len(trace.graph.inputs) - len(trace.captured) :]
         arrays = dict(zip(hidden, [found.array for found in trace.captured], strict=True))
-        inputs = zip(lowered.loops.inputs, lowered.graph.inputs, strict=False)
-        return {buffer.name: arrays[var] for buffer, var in inputs if var.constant}
+        inputs = [trace.graph.inputs[at] for at in lowered.plan.operands]
+        pairs = zip(lowered.loops.inputs, inputs, strict=False)
+        return {buffer.name: arrays[var] for buffer, var in pairs if var.constant}

@@ -98,7 +98,7 @@ def small_model(shape: Shape, strides: Strides, itemsize: int) -> np.ndarray:
     steps = _small_steps(shape, strides, itemsize)
     span = 1 + sum([abs(step) for step, extent in zip(steps, extents, strict=True) if extent > 1])
     start = sum([-step for step, extent in zip(steps, extents, strict=True) if step < 0 < extent])
-    memory = np.zeros(span * itemsize, np.uint8).view(f"u{itemsize}")
+    memory = np.zeros(span * itemsize, np.uint8).view(f"V{itemsize}")
     offset = start * itemsize if all(extents) else 0
     return np.ndarray(extents, memory.dtype, memory, offset, tuple([s * itemsize for s in steps]))
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tinyfuse.dtypes import (
+    COMPLEX,
     FLOAT16,
     FLOAT64,
     SUPPORTED,
@@ -102,7 +103,7 @@ BY_VALUE = (type(None), bool, int, str, bytes, types.FunctionType, Constant)
 LEAF_KEYS: dict[type, Callable[[Any], Any]] = {
     np.ndarray: _type_of_array,
     float: type,
-    **dict.fromkeys([dtype.type for dtype in (*SUPPORTED, FLOAT16)], type),
+    **dict.fromkeys([dtype.type for dtype in (*SUPPORTED, *COMPLEX, FLOAT16)], type),
     **dict.fromkeys(BY_VALUE, typed),
 }
 
@@ -142,8 +143,6 @@ def leaf(value: Any) -> tuple[Any, Any]:
     seen = _array_of(value)
     if seen is not None:
         return _type_of_array(seen), seen
-    if isinstance(value, complex):
-        raise ArgumentError("Python complex numbers are not supported: pass two floats")
     return typed(value), _hashable(value)
 
 

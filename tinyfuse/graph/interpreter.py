@@ -102,6 +102,12 @@ def _windows(eqn: Eqn, x: np.ndarray) -> np.ndarray:
     return sliding_window_view(x, eqn.params["window_shape"], eqn.params["axes"])
 
 
+def _from_parts(eqn: Eqn, re: np.ndarray, im: np.ndarray) -> np.ndarray:
+    made = np.empty(eqn.output.shape, eqn.output.dtype)
+    made.real, made.imag = re, im
+    return made
+
+
 def _pad(eqn: Eqn, x: np.ndarray, fill: np.ndarray) -> np.ndarray:
     widths = list(zip(eqn.params["before"], eqn.params["after"], strict=True))
     return np.pad(x, widths, constant_values=fill[()]) if widths else x
@@ -151,6 +157,8 @@ VIEWS: dict[Primitive, Callable[..., np.ndarray]] = {
     p.transpose: lambda eqn, x: np.transpose(x, eqn.params["axes"]),
     p.slice_: _slice,
     p.windows: _windows,
+    p.part: lambda eqn, x: x.imag if eqn.params["at"] else x.real,
+    p.from_parts: _from_parts,
     p.pad: _pad,
     p.concat: lambda eqn, *xs: np.concatenate(xs, axis=eqn.params["axis"]),
     p.iota: lambda eqn: np.arange(eqn.params["extent"], dtype=np.int64),

@@ -144,9 +144,12 @@ class _Finder:
         return alone and reader.inputs[side] is var and at == len(var.shape) - 2
 
     def _leaves(self, reader: Eqn, image: tuple[int, ...]) -> bool:
-        """Whether a reader takes images in one axis as well as in two."""
-        if reader.primitive is p.reshape or _is_window_of_one(reader):
+        """Whether a reader takes images in one axis as well as in two: it only copies them, or goes
+        through all of each."""
+        if reader.primitive in (p.reshape, p.pad) or _is_window_of_one(reader):
             return True
+        if reader.primitive is p.concat:
+            return reader.params["axis"] < len(reader.output.shape) - 2
         rank = len(reader.inputs[0].shape)
         return reader.primitive is p.reduce and reader.params["axes"] == (rank - 2, rank - 1)
 

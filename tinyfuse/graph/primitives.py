@@ -19,6 +19,10 @@ transpose = Primitive("transpose")  # axes
 slice_ = Primitive("slice")
 # window_shape, axes: window axes come last, as numpy's sliding_window_view
 windows = Primitive("windows")
+# at: 0 for the real parts of complex numbers, 1 for the imaginary ones
+part = Primitive("part")
+# Complex numbers of two arrays of one type: the real and the imaginary parts.
+from_parts = Primitive("from_parts")
 
 # Each output element is one of several inputs' elements.
 pad = Primitive("pad")  # before, after; inputs: array, fill value (shape ())
@@ -83,6 +87,8 @@ PARAMETERS: dict[Primitive, dict[str, str]] = {
     transpose: {"axes": "ints"},
     slice_: {"starts": "ints", "steps": "ints", "shape": "ints"},
     windows: {"window_shape": "ints", "axes": "ints"},
+    part: {"at": "int"},
+    from_parts: {},
     pad: {"before": "ints", "after": "ints"},
     concat: {"axis": "int"},
     iota: {"extent": "int"},

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import BOOL, INT64, SUPPORTED
+from tinyfuse.dtypes import BOOL, COMPLEX, INT64, SUPPORTED
 from tinyfuse.records import dataclass
 
 Array = Any  # np.ndarray, or np.generic where numpy gives a scalar
@@ -49,7 +49,7 @@ def _accumulated(name: str, ufunc: np.ufunc, start: int) -> ReduceOp:
         evaluate,
         ufunc.__name__,
         lambda dtype: dtype.type(start),
-        lambda dtype: SUPPORTED,
+        lambda dtype: (*SUPPORTED, *COMPLEX),
         rounds=True,
     )
 
@@ -90,10 +90,14 @@ def _place(name: str, function: Callable[..., Any], combine: str) -> ReduceOp:
 
 
 def _lowest(dtype: np.dtype) -> np.generic:
+    if dtype.kind == "c":
+        return dtype.type(complex(-np.inf, -np.inf))
     return dtype.type(-np.inf if dtype.kind == "f" else _limits(dtype)[0])
 
 
 def _highest(dtype: np.dtype) -> np.generic:
+    if dtype.kind == "c":
+        return dtype.type(complex(np.inf, np.inf))
     return dtype.type(np.inf if dtype.kind == "f" else _limits(dtype)[1])
 
 

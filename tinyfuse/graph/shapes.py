@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import BOOL, INT64, describe, is_supported
+from tinyfuse.dtypes import BOOL, COMPLEX_OF, INT64, describe, is_complex, is_supported, part_dtype
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Primitive
 from tinyfuse.graph.reduce_ops import REDUCE_OPS
@@ -170,6 +170,21 @@ def _windows(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
         if extent < 0 or positions[axis] < 0:
             raise ValueError(f"windows: {window_shape} does not fit into {type_text(atom)}")
     return (*positions, *window_shape), atom.dtype
+
+
+def _part(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    atom = _single("part", atoms)
+    if not is_complex(atom.dtype) or params["at"] not in (0, 1):
+        raise ValueError(f"part: {params['at']} of {type_text(atom)}")
+    return atom.shape, part_dtype(atom.dtype)
+
+
+def _from_parts(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
+    types = [(atom.shape, atom.dtype) for atom in atoms]
+    made = COMPLEX_OF.get(atoms[0].dtype) if len(atoms) == 2 else None
+    if made is None or types[0] != types[1]:
+        raise ValueError(f"from_parts: of {', '.join(map(type_text, atoms))}")
+    return atoms[0].shape, made
 
 
 def _pad(atoms: Sequence[Atom], params: Mapping[str, Any]) -> Type:
@@ -357,6 +372,8 @@ RULES: dict[Primitive, Callable[[Sequence[Atom], Mapping[str, Any]], Type]] = {
     p.transpose: _transpose,
     p.slice_: _slice,
     p.windows: _windows,
+    p.part: _part,
+    p.from_parts: _from_parts,
     p.pad: _pad,
     p.concat: _concat,
     p.iota: _iota,

@@ -16,7 +16,7 @@ from tinyfuse.emit.ctext import CText, type_text
 from tinyfuse.emit.prelude import prelude_text
 from tinyfuse.emit.scalar import op_text
 from tinyfuse.graph.numerics import Array, OrderedNumerics
-from tinyfuse.graph.scalar_ops import SCALAR_OPS, ScalarOp
+from tinyfuse.graph.scalar_ops import FMA, SCALAR_OPS, ScalarOp
 from tinyfuse.runtime.build import build
 from tinyfuse.runtime.library import Entry, load
 
@@ -39,7 +39,7 @@ class CompiledNumerics(OrderedNumerics):
             return op.evaluate(*operands)
 
     def fma(self, a: Array, b: Array, c: Array) -> Array:
-        return _compiled("fma", (a, b, c), c.dtype)
+        return _compiled(FMA, (a, b, c), c.dtype)
 
     def cast(self, x: Array, dtype: np.dtype) -> Array:
         with np.errstate(all="ignore"):
@@ -76,10 +76,10 @@ class Loop(NamedTuple):
 def _loops() -> Iterator[Loop]:
     """All that `_compiled` can be asked for."""
     for op in SCALAR_OPS.values():
-        if not op.exact and op.name != "fma":
+        if not op.exact and op.name != FMA:
             yield from _loops_of(op)
     for dtype in SUPPORTED:
-        yield Loop("fma", (dtype,) * 3, dtype)
+        yield Loop(FMA, (dtype,) * 3, dtype)
 
 
 def _loops_of(op: ScalarOp) -> Iterator[Loop]:

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinyfuse.api import jit
+from tinyfuse.executable import simplified_in_parts
+from tinyfuse.graph.complex_parts import joined_array, parts_array
 from tinyfuse.graph.interpreter import NumpyNumerics, interpret
 from tinyfuse.graph.ir import Graph, Var
 from tinyfuse.graph.primitives import gather
 from tinyfuse.graph.rewrites import rewritten
-from tinyfuse.graph.simplify import simplify
 from tinyfuse.graph.verifier import verify_graph
 from tinyfuse.memory import share_elements
 from tinyfuse.signature import with_aliases
@@ -81,7 +82,12 @@ class Case:
 
     @cached_property
     def arrays(self) -> list[np.ndarray]:
-        """One for each input of the graph, as the caller laid it out."""
+        """One for each input of the graph, as the caller laid it out; of complex ones the parts."""
+        return list(map(parts_array, self._given))
+
+    @cached_property
+    def _given(self) -> list[np.ndarray]:
+        """One for each input of the traced graph."""
         given = [
             leaf
             for leaf, spec in zip(self._leaves, self.trace.specs, strict=True)
@@ -100,14 +106,15 @@ class Case:
     def traced(self) -> list[Any]:
         """The same by way of the graph, with numpy's numerics."""
         numerics = NumpyNumerics() if self.reference is None else CompactNumerics()
-        return self.returned(interpret(self.trace.graph, self.arrays, numerics))
+        return self.returned(interpret(self.trace.graph, self._given, numerics))
 
     def returned(self, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """The result, of the graph's outputs.
+        """The result, of the graph's outputs, or those of the traced one.
 
         Raises AssertionError where a check of the trace says that the call has to raise.
         """
-        found = iter(arrays)
+        pairs = zip(arrays, self.trace.graph.outputs, strict=True)
+        found = iter([joined_array(array, atom.dtype) for array, atom in pairs])
         results = [_as_numpy_returns(output, found) for output in self.trace.outputs]
         for check in self.trace.checks:
             assert not next(found), f"raises {check.error.__name__}: {check.message}"
@@ -174,7 +181,7 @@ class Case:
 
     @cached_property
     def graph(self) -> Graph:
-        graph = rewritten(simplify(self.trace.graph))
+        graph = rewritten(simplified_in_parts(self.trace.graph))
         verify_graph(graph)
         return graph
 

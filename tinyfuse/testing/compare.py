@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 
 from tinyfuse.dtypes import describe, is_floating
+from tinyfuse.graph.complex_parts import parts_array
 
 
 def bits(array: np.ndarray) -> np.ndarray:
-    """The elements as unsigned integers, with one pattern for all NaNs."""
-    array = np.ascontiguousarray(array)
+    """The elements as unsigned integers, with one pattern for all NaNs.
+
+    Of complex numbers the parts, along another axis.
+    """
+    array = parts_array(np.ascontiguousarray(array))
     unsigned = array.view(f"u{array.itemsize}")
     if not is_floating(array.dtype):
         return unsigned
@@ -34,6 +38,7 @@ def difference(expected: Any, actual: Any) -> str | None:
 
 
 def _first_element(expected: np.ndarray, actual: np.ndarray) -> str | None:
+    expected, actual = parts_array(expected), parts_array(actual)
     want, have = bits(expected).reshape(expected.shape), bits(actual).reshape(actual.shape)
     differing = np.argwhere(want != have)
     if not len(differing):

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import is_half, is_supported
+from tinyfuse.dtypes import is_complex, is_half, is_supported
+from tinyfuse.testing import complex_constructs as of_complex
 from tinyfuse.testing import composed_constructs as composed_of
 from tinyfuse.testing import elementwise_constructs as elementwise
 from tinyfuse.testing import half_constructs as of_halves
@@ -129,6 +130,23 @@ HALVES: dict[Construct, int] = {
     of_halves.half_sum: 1,
     of_halves.half_product: 1,
 }
+# With complex numbers, where some are among the arguments.
+COMPLEX_NUMBERS: dict[Construct, int] = {
+    of_complex.complex_arithmetic: 5,
+    of_complex.complex_literal: 2,
+    of_complex.complex_unary: 3,
+    of_complex.complex_function: 2,
+    of_complex.complex_part: 3,
+    of_complex.complex_of_real: 2,
+    of_complex.complex_cast: 2,
+    of_complex.complex_where: 1,
+    of_complex.complex_view: 3,
+    of_complex.complex_reduction: 2,
+    of_complex.complex_sort: 1,
+    of_complex.complex_product: 1,
+    of_complex.complex_assignment: 3,
+    of_complex.complex_part_assignment: 3,
+}
 
 
 def _weighted(constructs: Mapping[Construct, int]) -> tuple[Construct, ...]:
@@ -139,6 +157,7 @@ _DRAWN = _weighted(CONSTRUCTS)
 _DRAWN_IF_LARGE = (*_DRAWN, *(shaped.reduction,) * 12, *(shaped.product, shaped.gram) * 2)
 _EFFECTS = _weighted(EFFECTS)
 _HALVES = _weighted(HALVES)
+_COMPLEX_NUMBERS = _weighted(COMPLEX_NUMBERS)
 _SMALL, _LARGE = 120, 9000  # elements of a value
 _DEEPEST = 6  # axes of a value
 _TRIES = 3
@@ -267,6 +286,8 @@ def _runs(scope: Scope, large: bool, effects: bool) -> list[_Run]:
             drawn = _EFFECTS
         if "half" in scope.values and choices.below(3) == 2:
             drawn = _HALVES
+        if "pair" in scope.values and choices.below(2):
+            drawn = _COMPLEX_NUMBERS
         run = _attempt(scope, choices.choose(drawn), target)
         if run is not None:
             nested = choices.chance(1, 2)
@@ -280,7 +301,7 @@ def _attempt(scope: Scope, construct: Construct, target: str) -> _Run | None:
     for _ in range(_TRIES):
         try:
             expression = construct(scope)
-            run = _ran(scope, expression, target, construct in HALVES)
+            run = _ran(scope, expression, target, _may_make(construct))
         except (NotApplicable, *_REFUSALS):
             continue
         if run is not None:
@@ -289,13 +310,23 @@ def _attempt(scope: Scope, construct: Construct, target: str) -> _Run | None:
     return None
 
 
-def _ran(scope: Scope, expression: Expression, target: str, halves: bool) -> _Run | None:
-    """halves: whether it may make 16-bit floats."""
+def _may_make(construct: Construct) -> Callable[[np.dtype], bool]:
+    """Which dtypes a construct may make: 16-bit floats and complex numbers are apart."""
+    if construct in HALVES:
+        return lambda dtype: not is_complex(dtype)
+    if construct in COMPLEX_NUMBERS:
+        return lambda dtype: not is_half(dtype)
+    return lambda dtype: not (is_half(dtype) or is_complex(dtype))
+
+
+def _ran(
+    scope: Scope, expression: Expression, target: str, may_make: Callable[[np.dtype], bool]
+) -> _Run | None:
     read = tuple([scope.values[name] for name in expression.operands])
     written = tuple([scope.values[name] for name in expression.written])
     if expression.form is not Form.EFFECT:
         value = evaluate(expression, scope.values)
-        if not _admitted(value, scope.largest) or (is_half(value.dtype) and not halves):
+        if not _admitted(value, scope.largest) or not may_make(value.dtype):
             return None
         scope.values[target] = value
         return _Run(Statement(target, expression), read, written)

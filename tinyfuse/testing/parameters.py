@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOAT32, FLOAT64, SUPPORTED
+from tinyfuse.dtypes import COMPLEX, FLOAT32, FLOAT64, SUPPORTED, part_dtype
 from tinyfuse.testing import half_constructs as of_halves
 from tinyfuse.testing.choices import Choices
 from tinyfuse.testing.values import LAYOUTS, draw_array, draw_values, layouts_of
@@ -51,7 +51,18 @@ def draw_parameters(
             drawn = draw_array(choices, choices.choose(shapes), FLOAT32)
             with np.errstate(over="ignore"):
                 arguments["half"] = drawn.astype(choices.choose(of_halves.halves()))
+        if choices.chance(1, 4):
+            arguments["pair"] = _complex_array(choices, choices.choose(shapes))
     return arguments, captured
+
+
+def _complex_array(choices: Choices, shape: tuple[int, ...]) -> np.ndarray:
+    """With any values in either part; half of them in a random layout."""
+    dtype = choices.choose(COMPLEX)
+    array = np.empty(shape, dtype)
+    array.real = draw_values(choices, shape, part_dtype(dtype))
+    array.imag = draw_values(choices, shape, part_dtype(dtype))
+    return LAYOUTS[choices.choose(layouts_of(shape))](array) if choices.below(2) else array
 
 
 def _index_parameters(choices: Choices, shape: tuple[int, ...]) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import is_half
+from tinyfuse.dtypes import is_complex, is_half
 from tinyfuse.testing.choices import Choices
 
 Array = np.ndarray | np.generic
@@ -30,11 +30,12 @@ class Scope:
     exact: bool = True  # whether there is nothing of that
 
     def array(self, accept: Callable[[Array], bool] = lambda value: True) -> str:
-        """A name of an accepted array or numpy scalar, preferably a recent one; no 16-bit float."""
-        return self.any_array(lambda value: not is_half(value.dtype) and accept(value))
+        """A name of an accepted array or numpy scalar, preferably a recent one; no 16-bit floats,
+        and no complex numbers."""
+        return self.any_array(lambda value: not _is_apart(value.dtype) and accept(value))
 
     def any_array(self, accept: Callable[[Array], bool]) -> str:
-        """The same, 16-bit floats included."""
+        """The same, those included."""
         names = [name for name, value in self.values.items() if is_array(value) and accept(value)]
         if not names:
             raise NotApplicable
@@ -64,6 +65,11 @@ class Scope:
         return self.array(
             lambda value: broadcasts(shape, value.shape, self.largest) and accept(value)
         )
+
+
+def _is_apart(dtype: np.dtype) -> bool:
+    """Whether only constructs of their own take such arrays."""
+    return is_half(dtype) or is_complex(dtype)
 
 
 class NotApplicable(Exception):  # noqa: N818

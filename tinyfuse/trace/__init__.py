@@ -16,6 +16,7 @@ from tinyfuse.trace import diagonals as _diagonals
 from tinyfuse.trace import einsum as _einsum
 from tinyfuse.trace import elementwise as _elementwise
 from tinyfuse.trace import folding as _folding
+from tinyfuse.trace import fourier as _fourier
 from tinyfuse.trace import histograms as _histograms
 from tinyfuse.trace import indexing as _indexing
 from tinyfuse.trace import joining as _joining
@@ -81,6 +82,7 @@ _CHAPTERS = (
     _einsum,
     _elementwise,
     _folding,
+    _fourier,
     _histograms,
     _indexing,
     _joining,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64, is_half
+from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64, is_complex, is_half, part_dtype
 from tinyfuse.trace.axes import normalize_axis_index, normalize_axis_tuple, reduced_axes
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import apply
@@ -94,6 +94,10 @@ def var(
     deviation = apply(np.subtract, (x, mean))
     if x.dtype == BOOL:
         squared = apply(np.multiply, (deviation, deviation))
+    elif is_complex(deviation.dtype):
+        squares = [apply(np.square, (part,)) for part in (deviation.real, deviation.imag)]
+        squared = apply(np.add, squares)
+        dtype = None if dtype is None else part_dtype(np.dtype(dtype))
     else:
         squared = apply(np.square, (deviation,))
     total = _total(squared, axis, dtype, keepdims, where, out)

@@ -16,6 +16,7 @@ from tinyfuse.graph.ir import Atom, Eqn, Primitive, Var
 from tinyfuse.graph.shapes import infer
 from tinyfuse.source import UNKNOWN, Source, here, location
 from tinyfuse.trace.captured import Captured, Guard, Place, SameAs, SameType
+from tinyfuse.trace.complex_equations import LOOKED_AT, look_at_complex
 from tinyfuse.trace.halves import define_in_float32, is_computed_in_float32
 from tinyfuse.trace.known import Known
 from tinyfuse.trace.layouts import Layouts
@@ -89,6 +90,8 @@ class GraphBuilder:
             return define_in_float32(self.define, primitive, atoms, params, shape, dtype)
         if primitive is p.cast and atoms[0] in self._turned:
             return self._turned_later(self._turned[atoms[0]], params, shape, dtype)
+        if primitive in LOOKED_AT:
+            look_at_complex(primitive, atoms, params, dtype, self.source)
         output = Var(shape, dtype)
         self.eqns.append(Eqn(primitive, atoms, params, output, self.source))
         if primitive is p.transpose and is_half(dtype):
@@ -221,7 +224,7 @@ class GraphBuilder:
     def verify_unchanged(self) -> None:
         """Raises SideEffectError if an array made while tracing was written after its use."""
         for array, snapshot, source in self._snapshots:
-            if not np.array_equal(_bits(array), _bits(snapshot)):
+            if array.tobytes() != snapshot.tobytes():
                 raise SideEffectError(
                     "an array that a traced operation uses was written afterwards; write all its "
                     "elements before the first traced operation that uses it, or use a new array"
@@ -233,15 +236,10 @@ def _is_var(value: Any) -> bool:
     return type(value) is Var
 
 
-def _bits(array: np.ndarray) -> np.ndarray:
-    """The elements as unsigned integers: NaN equals itself, and -0 is not +0."""
-    return array.view(f"u{array.dtype.itemsize}")
-
-
 def require_plain(array: np.ndarray) -> None:
     """Raises UnsupportedDtypeError for arrays that a graph can't take."""
     if not is_supported(array.dtype):
-        remedy = "native byte order" if array.dtype.kind in "fiu" else "a supported dtype"
+        remedy = "a supported dtype" if array.dtype.isnative else "native byte order"
         raise UnsupportedDtypeError(
             f"an array of dtype {array.dtype} meets a traced array; tinyfuse computes with "
             f"{SUPPORTED_TEXT}: convert it to {remedy} with astype"

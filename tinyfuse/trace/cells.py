@@ -258,8 +258,15 @@ def _put_at(builder: GraphBuilder, step: Eqn, base: Atom, value: Atom) -> Atom:
     )
 
 
+def _put_part(builder: GraphBuilder, step: Eqn, base: Atom, value: Atom) -> Atom:
+    other = builder.emit(p.part, base, at=1 - step.params["at"])
+    parts = (other, value) if step.params["at"] else (value, other)
+    return builder.emit(p.from_parts, *parts)
+
+
 PUTS: dict[Primitive, Put] = {
     p.gather: _put_at,
+    p.part: _put_part,
     p.reshape: _put_reshaped,
     p.transpose: _put_transposed,
     p.slice_: _put_slice,

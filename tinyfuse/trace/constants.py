@@ -43,7 +43,8 @@ def constant_atom(array: np.ndarray) -> Atom:
     if array.size == 0:
         return filled_atom(array.shape, array.dtype.type(0))
     first = array.flat[0]
-    if _bits(array).min() == _bits(array).max():
+    bits = _bits(array).reshape(array.size, -1)
+    if (bits == bits[0]).all():
         return filled_atom(array.shape, first)
     return active().constant(array)
 
@@ -54,7 +55,7 @@ Candidate = tuple[Any, Any]
 
 def range_atom(array: np.ndarray, candidates: Sequence[Candidate] = ()) -> Atom:
     """A 1-D array, as `start + step * position` if that gives the same bits."""
-    if len(array) > 1:
+    if len(array) > 1 and array.dtype.kind != "c":
         for start, step in ((array[0], array[1] - array[0]), *candidates):
             found = _affine(array, start, step)
             if found is not None:
@@ -95,4 +96,6 @@ def _fits_int64(array: np.ndarray) -> bool:
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+    """The elements as unsigned integers; of complex numbers each part."""
+    size = array.dtype.itemsize // (2 if array.dtype.kind == "c" else 1)
+    return np.ascontiguousarray(array).view(f"u{size}")

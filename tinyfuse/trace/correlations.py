@@ -12,7 +12,7 @@ from tinyfuse.trace.averages import average
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.joining import concatenate_
-from tinyfuse.trace.linear_algebra import contract
+from tinyfuse.trace.linear_algebra import conjugated, contract
 from tinyfuse.trace.operations import cast, result, slice_axis
 from tinyfuse.trace.operations import concatenate as joined
 from tinyfuse.trace.picking import as_tracer
@@ -29,7 +29,7 @@ _MODES = ("valid", "same", "full")
 
 @listed(np.correlate)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tracer:
-    x, y = _sequence(a), _sequence(v)
+    x, y = _sequence(a), conjugated(_sequence(v))
     for name, each in (("first", x), ("second", y)):
         if not each.size:
             raise errors.InvalidArgumentError(f"{name} array argument cannot be empty")
@@ -133,7 +133,7 @@ def cov(
             lost = lost * (weights * as_tracer(aweights)).sum() / total[0]
         freedom = np.maximum(total[0] - lost, 0.0)
     x = apply(np.subtract, (x, mean[:, None]))
-    found: Any = np.dot(x, (x if weights is None else x * weights).T)
+    found: Any = np.dot(x, conjugated((x if weights is None else x * weights).T))
     scaled: Tracer = (found * np.true_divide(1, freedom)).astype(found.dtype)
     return squeeze(scaled)
 

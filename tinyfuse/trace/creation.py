@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import SUPPORTED_TEXT, is_supported
+from tinyfuse.dtypes import SUPPORTED_TEXT, is_complex, is_supported
 from tinyfuse.trace.axes import requested_shape
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.dispatch import as_method, listed, refused
@@ -119,12 +119,12 @@ def min_scalar_type(a: Any, /) -> np.dtype:
 
 @listed(np.iscomplexobj)
 def iscomplexobj(x: Any) -> bool:
-    return False
+    return is_complex(traced(x).dtype)
 
 
 @listed(np.isrealobj)
 def isrealobj(x: Any) -> bool:
-    return True
+    return not iscomplexobj(x)
 
 
 _DATA_DEPENDENT: list[tuple[Callable[..., Any], str]] = [

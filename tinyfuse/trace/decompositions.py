@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import FLOAT32, FLOAT64
+from tinyfuse.dtypes import FLOAT32, FLOAT64, is_complex
 from tinyfuse.trace.control_flow import traced_loop
 from tinyfuse.trace.dispatch import listed_unless_known
 from tinyfuse.trace.operations import transpose, type_text
@@ -24,7 +24,7 @@ from tinyfuse.trace.stand_ins import NUMPY
 
 
 def matrix(value: Any, square: bool = False) -> Any:
-    """An array of matrices of floats."""
+    """An array of matrices of floats, or of complex numbers."""
     x = as_tracer(value)
     if x.ndim < 2:
         raise errors.MatrixError(
@@ -33,6 +33,8 @@ def matrix(value: Any, square: bool = False) -> Any:
         )
     if square and x.shape[-1] != x.shape[-2]:
         raise errors.MatrixError(f"Last 2 dimensions of the array must be square: {type_text(x)}")
+    if is_complex(x.dtype):
+        return x
     return x.astype(FLOAT32 if x.dtype == FLOAT32 else FLOAT64, copy=False)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tinyfuse import errors
 from tinyfuse.trace.builder import active
+from tinyfuse.trace.complex_numbers import require_covered
 from tinyfuse.trace.eagerly import UnknownError, as_numpy, as_traced_values, tried
 from tinyfuse.trace.operation import operate
 from tinyfuse.trace.outputs import write_function_output
@@ -97,7 +98,8 @@ def as_method(name: str) -> Callable[[Function], Function]:
     """Decorator: the implementation of an ndarray method."""
 
     def register(implementation: Function) -> Function:
-        run = with_output(implementation, getattr(np, name, implementation), f"x.{name}")
+        written = with_output(implementation, getattr(np, name, implementation), f"x.{name}")
+        run = _on_numbers(written, f"x.{name}")
 
         def numpys(array: Any, *args: Any, **kwargs: Any) -> Any:
             return getattr(array, name)(*args, **kwargs)
@@ -132,7 +134,22 @@ def call_function(
 ) -> Any:
     """A numpy function called with traced arrays (`__array_function__`)."""
     active()
-    return tried(FUNCTIONS.get(function) or _refusing(function), function, args, kwargs)
+    implementation = FUNCTIONS.get(function)
+    if implementation is None:
+        return tried(_refusing(function), function, args, kwargs)
+    if function in REFUSED:
+        return tried(implementation, function, args, kwargs)
+    return tried(_on_numbers(implementation, function_name(function)), function, args, kwargs)
+
+
+def _on_numbers(implementation: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The implementation, of what it is made for."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        require_covered(name, args, kwargs)
+        return implementation(*args, **kwargs)
+
+    return run
 
 
 def _refusing(function: Callable[..., Any]) -> Callable[..., Any]:

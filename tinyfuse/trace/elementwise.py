@@ -137,7 +137,7 @@ def apply(
 
 
 _WEAK = {TracedFloat: float, TracedInt: int}
-NUMBERS = (int, float, bool)  # of Python, that are weak in promotion; not complex
+NUMBERS = (int, float, bool, complex)  # of Python, that are weak in promotion
 
 
 def _loop(ufunc: np.ufunc, values: list[Any], kinds: Any, dtype: Any, casting: str) -> Loop:
@@ -165,15 +165,10 @@ def _classified(
                 raise leaked()
             value = operand._atom
             kind = _WEAK.get(kind) or value.dtype
-        elif kind is int or kind is float:
+        elif kind is int or kind is float or kind is complex:
             value = operand
         elif kind is bool:
             value, kind = Literal(np.bool_(operand)), BOOL
-        elif kind is complex:
-            raise errors.UnsupportedDtypeError(
-                f"the complex number {operand} meets a traced array; tinyfuse computes with real "
-                "numbers: keep real and imaginary parts in two arrays"
-            )
         else:
             value = traced(operand)._atom
             kind = value.dtype
@@ -222,7 +217,7 @@ def _power(values: list[Any], loop: Loop) -> Tracer | None:
     """numpy's shortcuts for constant exponents, and its refusal of negative integer exponents."""
     base, exponent = values
     value: Any = exponent.value if type(exponent) is Literal else exponent
-    if type(exponent) in (int, float, Literal):
+    if type(exponent) in (int, float, complex, Literal):
         if type(value) is int and loop.operands[1].kind in "iu":
             value = loop.operands[1].type(value)  # OverflowError for -1 as uint8
         if loop.operands[1].kind in "iu" and value < 0 and not _is_empty(base):
@@ -239,13 +234,17 @@ def _is_empty(value: Any) -> bool:
 
 
 _OF_ALL = {1.0: "positive", 2.0: "square"}
+_OF_COMPLEX = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square"}
 _OF_FLOATS = {-1.0: "reciprocal", 0.5: "sqrt"}
 _OF_FLOATS |= {exponent: name for name, (exponent, _) in CONSTANT_POWERS.items()}
 
 
 def _constant_power(base: Atom, exponent: Any, loop: Loop) -> Tracer | None:
     dtype = loop.operands[0]
-    name = _OF_ALL.get(float(exponent))
+    if dtype.kind == "c":
+        name = _OF_COMPLEX.get(exponent) if base.shape else None  # otherwise of its scalars
+    else:
+        name = _OF_ALL.get(float(exponent))
     if name is None and dtype.kind == "f":
         name = _OF_FLOATS.get(float(exponent))
     builder = active()

@@ -19,7 +19,7 @@ from tinyfuse.graph.interpreter import COMPUTATIONS
 from tinyfuse.graph.interpreter import VIEWS as NUMPY_VIEWS
 from tinyfuse.graph.ir import Atom, Eqn, Literal, Var
 from tinyfuse.graph.numerics import NumpyNumerics
-from tinyfuse.memory import Shape, Strides, small_model
+from tinyfuse.memory import Shape, Strides, layout, small_model
 
 
 def has_view(view: Any) -> bool:
@@ -192,7 +192,7 @@ def _of_copy(new: Atom, order: str, origin: Origin, strides: Strides) -> Strides
     if len(new.shape) != len(origin.shape):
         return contiguous(new)
     if order == "K":
-        return _packed(new, small_model(origin.shape, strides, 1).strides)
+        return _packed(new, layout(origin.shape, strides, 1))
     is_fortran = _dummy(origin.shape, strides, origin.value.dtype).flags.fnc
     return _packed(new, _ascending(new)) if is_fortran else contiguous(new)
 
@@ -204,7 +204,7 @@ def _asked_operands(eqn: Eqn, operands: Sequence[Atom]) -> Sequence[Atom]:
     return operands[:1] if eqn.primitive is p.update else operands
 
 
-_VIEWS = (p.broadcast, p.reshape, p.transpose, p.slice_, p.windows)
+_VIEWS = (p.broadcast, p.part, p.reshape, p.transpose, p.slice_, p.windows)
 
 
 def _of_output(eqn: Eqn, operands: Sequence[Atom], strides: Sequence[Strides]) -> Strides:

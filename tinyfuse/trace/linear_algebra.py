@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import is_half
+from tinyfuse.dtypes import is_complex, is_half
 from tinyfuse.graph import primitives as p
 from tinyfuse.trace.axes import normalize_axis_index
 from tinyfuse.trace.builder import active
@@ -152,9 +152,15 @@ def inner(a: Any, b: Any, /) -> Tracer:
     return dot(a, swapaxes(b, -1, -2) if b.ndim > 1 and a.ndim else b)
 
 
+def conjugated(x: Tracer) -> Tracer:
+    """The complex conjugate; of real numbers the array itself."""
+    conjugate: Tracer = apply(np.conjugate, (x,)) if is_complex(x.dtype) else x
+    return conjugate
+
+
 @listed(np.vdot)
 def vdot(a: Any, b: Any, /) -> Tracer:
-    a, b = traced(a), traced(b)
+    a, b = conjugated(traced(a)), traced(b)
     return dot(reshape(a, (a.size,)), reshape(b, (b.size,)))
 
 
@@ -173,7 +179,7 @@ if hasattr(np, "vecdot"):
                     f"vecdot: Input operand {at} does not have enough dimensions (has 0, gufunc "
                     "core with signature (n),(n)->() requires 1)"
                 )
-        row, column = insert_axes(a, (a.ndim - 1,)), insert_axes(b, (b.ndim,))
+        row, column = insert_axes(conjugated(a), (a.ndim - 1,)), insert_axes(b, (b.ndim,))
         product = matmul(row, column)
         return scalar_if_0d(reshape(product, product.shape[:-2]))
 

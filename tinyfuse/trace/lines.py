@@ -118,7 +118,7 @@ def _slope(x: Tracer, axis: int, step: Any, order: int) -> Tracer:
         )
     rows: Any = transpose(x, [axis, *[at for at in range(x.ndim) if at != axis]])
     slopes = [_first(rows, step, order), *_inner(rows, step), _last(rows, step, order)]
-    to = x.dtype if x.dtype.kind == "f" else FLOAT64
+    to = x.dtype if x.dtype.kind in "fc" else FLOAT64
     joined = concatenate_([cast(as_tracer(part), to) for part in slopes])
     inverse = [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)]
     return lying(fresh(transpose(joined, inverse)), "K", x)

@@ -50,14 +50,14 @@ def targets_read_after(function: ast.AST, loads: Mapping[str, int]) -> set[ast.F
         others = [
             each
             for each in loops
-            if name in _targets(each) and loop not in inside[each] and each not in inside[loop]
+            if name in targets_of(each) and loop not in inside[each] and each not in inside[loop]
         ]
         outermost = [each for each in others if not any(each in inside[o] - {o} for o in others)]
         elsewhere = sum([own[each].get(name, 0) for each in outermost])
         return loads.get(name, 0) > own[loop].get(name, 0) + elsewhere
 
-    return {loop for loop in loops if any(is_read_after(loop, name) for name in _targets(loop))}
+    return {loop for loop in loops if any(is_read_after(loop, name) for name in targets_of(loop))}
 
 
-def _targets(loop: ast.For) -> set[str]:
+def targets_of(loop: ast.For) -> set[str]:
     return {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import FLOAT64
+from tinyfuse.dtypes import FLOAT64, is_complex, part_dtype
 from tinyfuse.trace.axes import normalize_axis_index, normalize_axis_tuple
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import apply
@@ -27,11 +27,15 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Tr
 
 
 def _norm(x: Tracer, order: Any, axis: Any, keepdims: Any = False) -> Tracer:
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in "fc":
         x = cast(x, FLOAT64)
     if axis is None and _is_of_all(order, x.ndim):
         flat = reshape(x, (x.size,))
-        root: Tracer = apply(np.sqrt, (dot(flat, flat),))
+        parts = (flat.real, flat.imag) if is_complex(x.dtype) else (flat,)
+        squares, *others = [dot(part, part) for part in parts]
+        if others:
+            squares = apply(np.add, (squares, *others))
+        root: Tracer = apply(np.sqrt, (squares,))
         return reshape(root, (1,) * x.ndim) if keepdims else root
     axes = _norm_axes(axis, x.ndim)
     if len(axes) == 1:
@@ -66,7 +70,7 @@ def _vector_norm(x: Tracer, order: Any, axes: Axes, keepdims: Any) -> Tracer:
     if order is None or order == 2:
         return _root_of_squares(x, axes, keepdims)
     if order == 0:
-        there = cast(apply(np.not_equal, (x, 0)), x.dtype)
+        there = cast(apply(np.not_equal, (x, 0)), part_dtype(x.dtype))
         return accumulate("sum", there, axes, None, keepdims)
     size = apply(np.absolute, (x,))
     if order == math.inf:
@@ -80,6 +84,8 @@ def _vector_norm(x: Tracer, order: Any, axes: Axes, keepdims: Any) -> Tracer:
 
 def _root_of_squares(x: Tracer, axes: Axes, keepdims: Any) -> Tracer:
     squares = apply(np.multiply, (x, x))
+    if is_complex(x.dtype):
+        squares = apply(np.multiply, (apply(np.conjugate, (x,)), x)).real
     return apply(np.sqrt, (accumulate("sum", squares, axes, None, keepdims),))
 
 

@@ -78,7 +78,7 @@ def _as_array(value: Any) -> np.ndarray:
             "with np.stack"
         )
     array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biufc":
         raise errors.UnsupportedDtypeError(
             f"{type(value).__name__} gives an array of dtype {array.dtype}, which tinyfuse does "
             f"not support: it computes with {SUPPORTED_TEXT}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tinyfuse import errors
+from tinyfuse.dtypes import is_complex
 from tinyfuse.trace.eagerly import tried
 from tinyfuse.trace.elementwise import COMPOSED_UFUNCS, NUMBERS, apply
 from tinyfuse.trace.operation import operate
 from tinyfuse.trace.operations import filled
 from tinyfuse.trace.outputs import write_ufunc_output
+from tinyfuse.trace.selection import converted, of_parts, promoting
 from tinyfuse.trace.tracer import Tracer
 
 
@@ -23,10 +25,35 @@ def _binary(ufunc: np.ufunc, reflected: bool = False) -> Callable[[Tracer, Any],
         return operate(tried, call, ufunc, (other, self) if reflected else (self, other), {})
 
     def call(*operands: Any) -> Any:
+        if ufunc is np.multiply and _are_complex_scalars(operands):
+            return _product_of_scalars(*operands)
         implementation = COMPOSED_UFUNCS.get(ufunc)
         return implementation(*operands) if implementation else apply(ufunc, operands)
 
     return method
+
+
+def _are_complex_scalars(values: Sequence[Any]) -> bool:
+    """Whether all are numbers, of numpy's or of Python's, and some of them complex."""
+    numbers = [
+        value._scalar if type(value) is Tracer else isinstance(value, _NUMBERS) for value in values
+    ]
+    return all(numbers) and any(map(_is_complex, values))
+
+
+_NUMBERS = (int, float, complex, np.generic)
+
+
+def _is_complex(value: Any) -> bool:
+    return is_complex(value.dtype) if hasattr(value, "dtype") else type(value) is complex
+
+
+def _product_of_scalars(a: Any, b: Any) -> Any:
+    """Every product is rounded by itself: only numpy's arrays have fused multiply-add."""
+    to = np.result_type(promoting(a), promoting(b))
+    one, other = [converted(value, to) for value in (a, b)]
+    re = one.real * other.real - one.imag * other.imag
+    return of_parts(re, one.real * other.imag + one.imag * other.real)
 
 
 def _power_operator(self: Tracer, other: Any, modulo: Any = None) -> Any:

@@ -104,6 +104,16 @@ def _bind(targets: Sequence[ast.expr], names: set[str]) -> bool:
     return True
 
 
+def targets_alone(node: ast.stmt) -> set[str]:
+    """The names that only loops in the parts bind, as what they go through."""
+    stored = [each for each in walk([node]) if isinstance(each, ast.Name)]
+    loops = [each.target for each in walk([node]) if isinstance(each, ast.For)]
+    of_loops = [each for target in loops for each in ast.walk(target)]
+    others = [each for each in stored if isinstance(each.ctx, ast.Store) and each not in of_loops]
+    found = {each.id for each in of_loops if isinstance(each, ast.Name)}
+    return found - {each.id for each in others}
+
+
 def written_in_parts(node: ast.If) -> list[str]:
     """The names of what the parts put elements into."""
     found = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOAT32, is_half, is_supported
+from tinyfuse.dtypes import FLOAT32, is_complex, is_half, is_supported
 from tinyfuse.errors import UnsupportedDtypeError
 from tinyfuse.graph.scalar_ops import SCALAR_OPS
 from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS
@@ -73,8 +73,20 @@ def resolve(
     for candidate in found:
         if not is_supported(candidate):
             raise UnsupportedDtypeError(_unsupported(ufunc, kinds, candidate))
+    if any(map(is_complex, found)):
+        _require_complex(ufunc)
     params = tuple([{"op": name} for name in operations(ufunc)])
     return Loop(found[: ufunc.nin], found[ufunc.nin :], params)
+
+
+def _require_complex(ufunc: np.ufunc) -> None:
+    from tinyfuse.graph.complex_rules import RULES  # only here: few programs need it
+
+    if any(name not in RULES for name in operations(ufunc)):
+        raise UnsupportedDtypeError(
+            f"np.{ufunc.__name__} of complex numbers is not supported: write it with those that "
+            "are, as np.exp, np.log and np.sqrt"
+        )
 
 
 def _unsupported(ufunc: np.ufunc, kinds: tuple[OperandKind, ...], dtype: np.dtype) -> str:

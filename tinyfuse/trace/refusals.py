@@ -14,10 +14,8 @@ NUMPYS_OWN = frozenset(
 )
 
 _REASONS = {
-    "it computes with complex numbers: keep real and imaginary parts in two arrays": """
-        np.fft.fft np.fft.fft2 np.fft.fftn np.fft.hfft np.fft.ifft np.fft.ifft2 np.fft.ifftn
-        np.fft.ihfft np.fft.irfft np.fft.irfft2 np.fft.irfftn np.fft.rfft np.fft.rfft2 np.fft.rfftn
-        np.linalg.eig np.linalg.eigvals np.roots np.sort_complex""",
+    "it needs eigenvalues of matrices that are not symmetric: call it outside of the traced "
+    "function": "np.linalg.eig np.linalg.eigvals np.roots",
     "data decide how long its result is: sort, and mark what is new by x[1:] != x[:-1]": """
         np.intersect1d np.setdiff1d np.setxor1d np.union1d np.unique np.unique_all np.unique_counts
         np.unique_inverse np.unique_values""",

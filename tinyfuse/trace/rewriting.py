@@ -27,13 +27,14 @@ from types import CodeType
 from tinyfuse.source import parsed_function
 from tinyfuse.trace.jumps import rewrite_jumps
 from tinyfuse.trace.loop_lists import collect, lists_of, read_in_functions
-from tinyfuse.trace.loop_targets import loads_in, loads_of, targets_read_after
+from tinyfuse.trace.loop_targets import loads_in, loads_of, targets_of, targets_read_after
 from tinyfuse.trace.parts import (
     COMPREHENSIONS,
     SCOPES,
     bound_by_parts,
     is_pure,
     stop_of,
+    targets_alone,
     walk,
     written_in_parts,
 )
@@ -176,6 +177,7 @@ class _Rewriter:
         inside = loads_of(node) if isinstance(node, (ast.For, ast.While, ast.If)) else {}
         bound = bound_by_parts(node) if isinstance(node, ast.If) else None
         written = written_in_parts(node) if isinstance(node, ast.If) and bound is not None else []
+        passing = targets_alone(node) - self._read_after(node) if bound is not None else ()
         if self.branches:
             self.count += rewrite_expressions(node)
         for field in ("body", "orelse", "finalbody"):
@@ -194,11 +196,17 @@ class _Rewriter:
             return self._loop(node, names, used, node in self.read_after)
         if self.branches and bound is not None and not outside & bound:
             assert isinstance(node, ast.If)
-            used = [self.loads.get(name, 0) > inside.get(name, 0) for name in sorted(bound)]
+            outer = [self.loads.get(name, 0) > inside.get(name, 0) for name in sorted(bound)]
+            used = [o and name not in passing for o, name in zip(outer, sorted(bound), strict=True)]
             return self._branch(node, sorted(bound), used, written)
         if isinstance(node, ast.For):
             node.iter = self._kept(node.iter, str(names))
         return [node]
+
+    def _read_after(self, node: ast.stmt) -> set[str]:
+        """The targets of loops in the parts of an `if` that may be read after these."""
+        loops = [each for each in walk([node]) if isinstance(each, ast.For)]
+        return {name for each in loops if each in self.read_after for name in targets_of(each)}
 
     def _kept(self, items: ast.expr, reason: str) -> ast.expr:
         """What a loop that stays as it is iterates over, with the reason for that."""

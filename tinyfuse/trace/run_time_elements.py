@@ -16,6 +16,7 @@ from tinyfuse.dtypes import FLOATING
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom
 from tinyfuse.graph.orders import LANES
+from tinyfuse.graph.scalar_ops import FMA
 from tinyfuse.trace.branching import choose
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.control_flow import counted_loop, traced_while
@@ -230,7 +231,7 @@ class _Sum:
         if self.dtype.kind != "f":
             return total + values[0] * values[1]
         atoms = (*[value._atom for value in values], NUMPY.asarray(total)._atom)
-        fused = active().define(p.elementwise, atoms, {"op": "fma"}, values[0].shape, self.dtype)
+        fused = active().define(p.elementwise, atoms, {"op": FMA}, values[0].shape, self.dtype)
         return Tracer(active(), fused, not values[0].shape)
 
     def _block(self, lanes: int, first: Any, count: Any) -> Any:

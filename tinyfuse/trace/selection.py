@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
+from tinyfuse.dtypes import is_complex
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Literal
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.creation import supported_dtype
 from tinyfuse.trace.dispatch import as_method, as_property, listed
 from tinyfuse.trace.elementwise import COMPOSED_UFUNCS, apply
+from tinyfuse.trace.operation import operate
 from tinyfuse.trace.operations import (
     broadcast_shape,
     cast,
@@ -23,6 +25,7 @@ from tinyfuse.trace.operations import (
     stretch_atom,
     to_bool,
     traced,
+    view_of,
 )
 from tinyfuse.trace.operations import (
     copy as copied,
@@ -64,21 +67,52 @@ if hasattr(np, "astype"):
 @listed(np.real)
 @as_property("real")
 def real(val: Any) -> Tracer:
-    return traced(val)
+    x = traced(val)
+    return view_of(x, p.part, at=0) if is_complex(x.dtype) else x
+
+
+def of_parts(re: Tracer, im: Tracer) -> Tracer:
+    """Complex numbers of two real arrays of one shape and dtype."""
+    builder = active()
+    return Tracer(builder, builder.emit(p.from_parts, re._atom, im._atom), re._scalar)
 
 
 @listed(np.imag)
 @as_property("imag")
 def imag(val: Any) -> Tracer:
     x = traced(val)
+    if is_complex(x.dtype):
+        return view_of(x, p.part, at=1)
     zeros = filled(x.shape, x.dtype.type(0))
     zeros._scalar = x._scalar
     zeros._read_only = ""
     return zeros
 
 
+def _settable(name: str) -> None:
+    """`x.real = values` and `x.imag = values`, as numpy's arrays have them."""
+
+    def put(x: Tracer, values: Any) -> None:
+        if x._scalar:
+            raise AttributeError(f"attribute '{name}' of numpy's scalars is not writable")
+        if name == "imag" and not is_complex(x.dtype):
+            raise errors.ArgumentTypeError("array does not have imaginary part to set")
+        getattr(x, name)[...] = values
+
+    def write(self: Tracer, values: Any) -> None:
+        operate(put, self, values)
+
+    setattr(Tracer, name, getattr(Tracer, name).setter(write))
+
+
+_settable("real")
+_settable("imag")
+
+
 @as_method("conj")
 def conj(x: Tracer) -> Tracer:
+    if is_complex(x.dtype):
+        return apply(np.conjugate, (x,))
     return x  # numpy's method returns a real array itself; its function np.conj copies
 
 
@@ -202,6 +236,8 @@ def _bounded(x: Tracer, bound: Tracer, of_integers: np.ufunc, beyond: np.ufunc) 
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> Tracer:
     x = traced(a)
     digits = operator.index(decimals)
+    if is_complex(x.dtype):
+        return of_parts(round_(x.real, digits), round_(x.imag, digits))
     if x.dtype.kind in "iu" and digits >= 0:
         rounded = copied(x)
         rounded._scalar = not x.shape

@@ -14,7 +14,7 @@ from tinyfuse.graph.shapes import MOST_POSITIONS
 from tinyfuse.trace.axes import normalize_axis_index
 from tinyfuse.trace.cells import require_writable, write
 from tinyfuse.trace.dispatch import as_method, listed
-from tinyfuse.trace.operations import filled, lying, reshape, result, scalar_copy, traced
+from tinyfuse.trace.operations import cast, filled, lying, reshape, result, scalar_copy, traced
 from tinyfuse.trace.picking import as_tracer, take_along_axis
 from tinyfuse.trace.tracer import Tracer
 
@@ -44,6 +44,12 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
         x, axis = reshape(x, (x.size,)), -1
     at = normalize_axis_index(operator.index(axis), x.ndim)
     return sorted_along(x, at, _kind(kind, order, stable))
+
+
+@listed(np.sort_complex)
+def sort_complex(a: Any) -> Tracer:
+    x = sort(a)
+    return cast(x, np.sort_complex(np.zeros(0, x.dtype)).dtype)
 
 
 @as_method("sort")

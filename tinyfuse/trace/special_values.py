@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import BOOL
+from tinyfuse.dtypes import BOOL, is_complex
 from tinyfuse.trace.assignment import copyto
 from tinyfuse.trace.dispatch import listed, refused
 from tinyfuse.trace.operations import copy as copied
@@ -83,11 +83,15 @@ _refused(np.array_equiv, "(a == b).all()")
 
 @listed(np.isreal)
 def isreal(x: Any) -> Tracer:
+    if is_complex(as_tracer(x).dtype):
+        return as_tracer(x).imag == 0
     return _everywhere(x, True)
 
 
 @listed(np.iscomplex)
 def iscomplex(x: Any) -> Tracer:
+    if is_complex(as_tracer(x).dtype):
+        return as_tracer(x).imag != 0
     return _everywhere(x, False)
 
 
@@ -100,13 +104,20 @@ def _everywhere(x: Any, value: bool) -> Tracer:
 
 @listed(np.real_if_close)
 def real_if_close(a: Any, tol: Any = 100) -> Tracer:
-    return as_tracer(a)
+    x = as_tracer(a)
+    if is_complex(x.dtype):
+        raise errors.DataDependentShapeError(
+            "np.real_if_close has a dtype that depends on data: write x.real"
+        )
+    return x
 
 
 @listed(np.angle)
 def angle(z: Any, deg: bool = False) -> Any:
-    """0 or pi, by the sign."""
-    angles = np.arctan2(0, as_tracer(z))
+    """Of real numbers 0 or pi, by the sign."""
+    x = as_tracer(z)
+    is_real = not is_complex(x.dtype)
+    angles = np.arctan2(0, x) if is_real else np.arctan2(x.imag, x.real)
     return angles * (180 / np.pi) if deg else angles
 
 

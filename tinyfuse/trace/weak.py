@@ -131,16 +131,23 @@ def check_divisor(builder: GraphBuilder, name: str, divisor: Atom, dtype: np.dty
     builder.check(is_zero, ZeroDivisionError, DIVISIONS[name])
 
 
+def _with_complex(x: TracedFloat, other: Any) -> Any:
+    """There are no complex numbers of Python's that are known at run time only."""
+    if type(other) is complex:
+        raise NeedsValue(x._index, "a complex number")
+    return NotImplemented
+
+
 def _binary_methods(name: str) -> tuple[Any, Any]:
     def forward(self: TracedFloat, other: Any) -> Any:
         if type(other) in PythonNumber or type(other) is TracedFloat:
             return operate(_arithmetic, name, self, other)
-        return NotImplemented
+        return _with_complex(self, other)
 
     def reflected(self: TracedFloat, other: Any) -> Any:
         if type(other) in PythonNumber:
             return operate(_arithmetic, name, other, self)
-        return NotImplemented
+        return _with_complex(self, other)
 
     return forward, reflected
 
