@@ -151,14 +151,41 @@ def test_memory_is_transferred_in_whole_sectors():
 
 def test_what_shared_memory_has_no_room_for():
     """A row of 80 KB is kept in the memory of the device, for each block apart."""
-    x = array(40, 20000)
+    x = array(400, 20000)
     loops = tinyfuse.jit(softmax).lower(x).on("cuda").loops
     (buffer,) = [each for each, _ in loops.scratch]
-    assert (buffer.nbytes, loops.kernels[0].blocks) == (x.nbytes, 40)
-    assert x.nbytes // 40 > 48 * KIB
+    assert (buffer.nbytes, loops.kernels[0].blocks) == (x.nbytes, 400)
+    assert x.nbytes // 400 > 48 * KIB
+    few = x[:2]
     np.testing.assert_array_equal(
-        tinyfuse.jit(softmax, target="cuda-emulated")(x), tinyfuse.jit(softmax)(x)
+        tinyfuse.jit(softmax, target="cuda-emulated")(few), tinyfuse.jit(softmax)(few)
     )
+
+
+# --- numbers of steps that only a call knows ------------------------------------------------------
+
+
+def test_steps_that_a_call_counts():
+    def powers(x, n):
+        total = 0.0
+        for k in range(n):
+            total = total * 0.5 + x[k % 4]
+        return total
+
+    emulated = tinyfuse.jit(powers, dynamic="n", target="cuda-emulated")
+    for n in (0, 1, 7):
+        np.testing.assert_array_equal(emulated(array(4), n), tinyfuse.jit(powers)(array(4), n))
+
+
+def test_turns_that_a_call_counts_are_refused():
+    def relaxed(x, n):
+        for _ in range(n):
+            x[1:-1] = 0.5 * (x[:-2] + x[2:])
+        return x
+
+    lowered = tinyfuse.jit(relaxed, dynamic="n").lower(array(100_000), 30)
+    with pytest.raises(tinyfuse.errors.UnsupportedArgumentError, match="is known only in a call"):
+        lowered.as_text("cuda")
 
 
 # --- the ladder -----------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from tinyfuse.emit.launch import (
 from tinyfuse.emit.prelude import prelude_text
 from tinyfuse.emit.scalar import op_text
 from tinyfuse.emit.zeros import Zeros
+from tinyfuse.errors import UnsupportedArgumentError
 from tinyfuse.loops.ir import (
     Buffer,
     Choice,
@@ -125,6 +126,11 @@ def _launches(steps: Steps, places: Mapping[Buffer, int]) -> LaunchSteps:
 
 
 def _repeated(step: Repeat, places: Mapping[Buffer, int]) -> LaunchStep:
+    if step.count:
+        raise UnsupportedArgumentError(
+            "as CUDA: how many turns a loop has that launches kernels is known only in a call, and"
+            " no plan of launches says that; leave the argument out of dynamic, or use target='c'"
+        )
     inside = _launches(step.steps, places)
     if step.test:
         return WhileLaunches(places[step.test], inside)
@@ -195,12 +201,17 @@ class CudaKernelText(KernelText):
             lines = self.shared_loop(node)
         else:
             start = node.variable.start
-            lines = self.steps(node, f"{start}", f"{start + node.variable.extent}")
+            last = f"{start + node.variable.extent}"
+            if node.count is not None:
+                first = f"{start} + " if start else ""
+                last = f"{first}({self.value(node.count)})"
+            lines = self.steps(node, f"{start}", last)
         return [indent + line for line in lines]
 
     def steps(self, node: For, first: str, last: str) -> list[str]:
         name = node.variable.name
-        head = f"for ({self.index} {name} = {first}; {name} < {last}; {name}++)"
+        index = self.index if node.count is None else "long"
+        head = f"for ({index} {name} = {first}; {name} < {last}; {name}++)"
         unrolled = ["#pragma unroll"] if node.kind is LoopKind.UNROLL else []
         return [*unrolled, *_braced(head, self.inside(node.body))]
 

@@ -25,8 +25,8 @@ from tinyfuse.loops.ir import (
     written_by,
 )
 from tinyfuse.loops.rewrite import substitute_axes
-from tinyfuse.records import dataclass
-from tinyfuse.stage.expr import Load, walk
+from tinyfuse.records import dataclass, replace
+from tinyfuse.stage.expr import Expr, Load, walk
 from tinyfuse.stage.index import Axis, affine
 
 WARP = 32  # threads that go through everything together
@@ -71,7 +71,8 @@ class _Barriers:
         made: list[Statement] = []
         for node in body:
             if isinstance(node, For) and node.kind is not LoopKind.THREADS and _has_threads(node):
-                node, pending = self.loop(node, pending)
+                synced, node, pending = self.loop(node, pending)
+                made += synced
             elif isinstance(node, (If, While, Block)) and _has_threads(node):
                 synced, node, pending = self.nested(node, pending)
                 made += synced
@@ -81,14 +82,18 @@ class _Barriers:
             made.append(node)
         return made, pending
 
-    def loop(self, node: For, pending: Pending) -> tuple[Statement, Pending]:
+    def loop(self, node: For, pending: Pending) -> tuple[list[Statement], Statement, Pending]:
         """The second turn, and all later ones, come after the first."""
+        synced: list[Statement] = []
+        if node.count is not None:
+            synced, pending = self.after(self.read(node.count), pending)
+        start = pending if node.count is not None else []
         self.inner.append(node.variable)
         made, end = self.block(node.body, pending)
         if node.variable.extent > 1:
             made, end = self.block(node.body, _joined(pending, end))
         self.inner.pop()
-        return For(node.variable, node.kind, tuple(made)), end
+        return synced, replace(node, body=tuple(made)), _joined(start, end)
 
     def nested(
         self, node: If | While | Block, pending: Pending
@@ -96,7 +101,7 @@ class _Barriers:
         if isinstance(node, Block):
             made, end = self.block(node.body, pending)
             return [], Block(tuple(made)), end
-        test = self.tested(node)
+        test = self.read(node.test)
         if isinstance(node, If):
             synced, pending = self.after(test, pending)
             then, one = self.block(node.then, pending)
@@ -110,10 +115,10 @@ class _Barriers:
         before, end = self.after(test, end)
         return synced, While(node.test, (*made, *before)), _joined(start, end)
 
-    def tested(self, node: If | While) -> Region:
+    def read(self, value: Expr) -> Region:
         """What all threads read to know which way they go."""
         found: dict[Buffer, tuple[list[Access], list[Access]]] = {}
-        for each in walk(node.test):
+        for each in walk(value):
             if isinstance(each, Load):
                 place = None if each.data else each.indices[0]
                 found.setdefault(each.source, ([], []))[1].append(

@@ -104,7 +104,7 @@ class BlockLowering:
         if not wide:
             return [self._alone(node)]
         return self._apart(node, nest, around) or [
-            For(node.variable, LoopKind.SERIAL, tuple(self._block(node.body, inside)))
+            For(node.variable, LoopKind.SERIAL, tuple(self._block(node.body, inside)), node.count)
         ]
 
     def _apart(self, node: For, nest: Arranged, around: Collection[Axis]) -> list[Statement] | None:
@@ -122,6 +122,8 @@ class BlockLowering:
     def _combined(self, nest: Arranged) -> list[Statement] | None:
         """A loop that combines values into registers in any order: each thread some, then all."""
         found: list[Statement] = []
+        if any(loop.count is not None for loop in nest.serial):
+            return None
         for each in nest.body:
             if isinstance(each, Let):
                 continue

@@ -54,8 +54,12 @@ class Arranged:
 
 def arranged(loop: For, around: Collection[Axis]) -> Arranged:
     """The loops of a nest. around: the loop variables around it, at one step each."""
+    if loop.count is not None:  # whose steps a call counts
+        return Arranged((), (loop,), 0, loop.body)
     loops, nest = [loop], Nest(loop, around)
     while len(loops[-1].body) == 1 and isinstance(inner := loops[-1].body[0], For):
+        if inner.count is not None:
+            break
         loops.append(inner)
     shared: list[For] = []
     serial: list[For] = []
@@ -72,7 +76,7 @@ def arranged(loop: For, around: Collection[Axis]) -> Arranged:
 def nested(loops: Sequence[For], kind: LoopKind, body: tuple[Statement, ...]) -> Statement:
     """Statements in loops over the same steps, of another kind; there is at least one loop."""
     for loop in reversed(loops):
-        body = (For(loop.variable, kind, body),)
+        body = (For(loop.variable, kind, body, loop.count),)
     return body[0]
 
 
@@ -94,7 +98,7 @@ def _simplified_inside(node: Statement, around: Collection[Axis]) -> Statement:
 def _pieces(node: Statement) -> list[Statement]:
     """A loop in two where it does one thing in its first steps, and another in the others."""
     choice = node.body[0] if isinstance(node, For) and len(node.body) == 1 else None
-    if not isinstance(node, For) or not isinstance(choice, If):
+    if not isinstance(node, For) or not isinstance(choice, If) or node.count is not None:
         return [node]
     axis = node.variable
     first, last = span(axis)

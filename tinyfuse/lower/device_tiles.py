@@ -72,6 +72,8 @@ def tile_of(nest: Arranged) -> Tile | None:
     chain, at = [loops[0]], nest.body.index(loops[0])
     while len(chain[-1].body) == 1 and isinstance(inner := chain[-1].body[0], For):
         chain.append(inner)
+    if any(each.count is not None for each in chain):
+        return None
     sums, start = _stores(chain[-1].body), _stores(nest.body[:at])
     if sums is None or start is None:
         return None

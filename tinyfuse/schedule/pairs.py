@@ -148,7 +148,8 @@ def _are_copied(
     moving = [load for load in loads if depends_on(load, columns)]
     if all(_is_near(load, reduced, machine) for load in moving):
         return False
-    close = all(
+    once = all(load.source.constant for load in moving)  # so that no call waits for copies
+    close = not once and all(
         math.prod(each.source.shape) * each.dtype.itemsize <= machine.l3 // 3 for each in moving
     )
     wide = _has_wide_tiles(machine)
