@@ -140,11 +140,7 @@ def jit(
             target=target,
             maxsize=maxsize,
         )
-    if not callable(function):
-        hint = ": put jit below it" if isinstance(function, classmethod | property) else ""
-        raise TypeError(f"jit takes a function, not a {type(function).__name__}{hint}")
-    if maxsize < 1:
-        raise ValueError(f"maxsize must be positive, not {maxsize}")
+    _require(function, maxsize)
     options = _options(fuse, threads, schedule, check, rewrites, target)
     static, changing = _names(static_argnames), _names(dynamic)
     return JittedFunction(function, static, options, maxsize, changing)
@@ -152,6 +148,14 @@ def jit(
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _require(function: object, maxsize: int) -> None:
+    if not callable(function):
+        hint = ": put jit below it" if isinstance(function, classmethod | property) else ""
+        raise TypeError(f"jit takes a function, not a {type(function).__name__}{hint}")
+    if maxsize < 1:
+        raise ValueError(f"maxsize must be positive, not {maxsize}")
 
 
 def _options(
