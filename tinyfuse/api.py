@@ -140,17 +140,8 @@ def jit(
             target=target,
             maxsize=maxsize,
         )
-<<<<<<< HEAD
-    if not callable(function):
-        hint = ": put jit below it" if isinstance(function, classmethod | property) else ""
-        raise TypeError(f"jit takes a function, not a {type(function).__name__}{hint}")
-    if maxsize < 1:
-        raise ValueError(f"maxsize must be positive, not {maxsize}")
-    options = _options(fuse, threads, schedule, check, rewrites, target)
-=======
     _require(function, maxsize)
-    options = _options(fuse, threads, schedule, check, rewrites)
->>>>>>> main
+    options = _options(fuse, threads, schedule, check, rewrites, target)
     static, changing = _names(static_argnames), _names(dynamic)
     return JittedFunction(function, static, options, maxsize, changing)
 
