@@ -24,9 +24,9 @@ LEAST_ROW = 1 << 10
 # Elements in whose time the lines of as many are asked for; of a result, those of a block, as they
 # are computed before they are stored where it is streamed.
 STEP = 64
-# How many rows ahead of its own a stage inside a kernel asks: the end of the next row would be read
-# before it is there, as what is left of a row takes less time than to fetch it; and the one after
-# it is what processors fetch by themselves by then.
+# How many rows ahead of its own a stage inside a kernel asks: the end of the next row would be
+# read before it is there, as what is left of a row takes less time than to fetch it; and the one
+# after it is what processors fetch by themselves by then.
 AHEAD = 3
 
 
