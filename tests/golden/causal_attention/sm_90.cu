@@ -54,14 +54,15 @@ static __device__ inline float tf_select_float(bool8_t condition, float chosen, 
   return tf_from_bits_float((tf_bits_float(chosen) & mask) | (tf_bits_float(other) & ~mask));
 }
 
-// e^r - 1 for |r| <= log(2) / 2, off by 2^-27.5.
-static __device__ inline float tf_exp_core_float(float r) {
+// e^r likewise, off by 2^-27.5: with 1 as one more coefficient, what comes before it is rounded finer.
+static __device__ inline float tf_exp_near_float(float r) {
   float q = 0x1.6a5166p-10f;
   q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
   q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
   q = __builtin_fmaf(q, r, 0x1.555494p-3f);
   q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
-  return __builtin_fmaf(r * r, q, r);
+  q = __builtin_fmaf(q, r, 1.0f);
+  return __builtin_fmaf(q, r, 1.0f);
 }
 
 // e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal.
@@ -70,7 +71,7 @@ static __device__ inline float tf_exp_nonpositive_float(float x) {
   float n = t - 0x1.80017ep+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
   float scale = tf_from_bits_float(tf_bits_float(t) << 23);
-  float y = __builtin_fmaf(tf_exp_core_float(r), scale, scale) * 0x1p-64f;
+  float y = tf_exp_near_float(r) * scale * 0x1p-64f;
   return x < -104.5f ? 0.0f : y;
 }
 
