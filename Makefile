@@ -5,7 +5,7 @@ PYTEST_ARGS ?= -n auto
 
 export PYTHON
 
-.PHONY: demo test lint bench thorough clean
+.PHONY: demo test lint bench gpu thorough clean
 
 demo: # the examples on a photograph: what they compile to, whether it is right, how fast it is
 	@.ci/setup demo
@@ -25,6 +25,10 @@ lint:
 bench: # the times that are promised
 	@.ci/setup demo
 	@.venv/bin/python examples/bench.py
+
+gpu: # the kernels of the tests on a GPU, against numpy and C and under NVIDIA's checkers, and how fast they are
+	@.ci/setup testing,zig,demo,dev
+	@.venv/bin/python -m tests.gpu --sanitize
 
 thorough: # an hour of mathematics and of pairs of operations, then hours of random programs, which go on where they were stopped
 	@.ci/setup testing,zig,demo,dev

@@ -60,7 +60,8 @@ def test_lowered_has_a_text_at_each_level():
     assert "// e = np.exp(x - x.max(axis=-1, keepdims=True))" in lowered.as_text("c")
     with pytest.raises(ValueError) as raised:
         lowered.as_text("hlo")
-    assert str(raised.value) == "there is no level 'hlo', only graph, stages, schedule, loops, c"
+    levels = "graph, stages, schedule, loops, c, cuda"
+    assert str(raised.value) == f"there is no level 'hlo', only {levels}"
 
 
 def test_what_a_lowered_program_costs():

@@ -12,14 +12,16 @@ import pytest
 
 from tests.programs import PROGRAMS
 from tinyfuse.emit.c import emit_c
+from tinyfuse.emit.cuda import emit_cuda
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.lower.lower import lower
-from tinyfuse.machine import REFERENCE, REFERENCE_AVX2, Machine
+from tinyfuse.machine import REFERENCE, REFERENCE_AVX2, SM_90, Machine
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.text import schedule_text
 from tinyfuse.stage.printer import stages_text
 from tinyfuse.testing import Case
+from tinyfuse.testing.devices import device_loops
 
 MACHINES = {"reference": REFERENCE, "reference_avx2": REFERENCE_AVX2}
 ROOT = Path(__file__).parent.parent
@@ -40,9 +42,17 @@ def levels(name: str, machine: Machine) -> dict[str, str]:
     }
 
 
+def device_levels(name: str) -> dict[str, str]:
+    """The texts of a program for a GPU."""
+    example = PROGRAMS[name]
+    loops = device_loops(Case(example.function, example.arguments(), name), True, SM_90)
+    return {"sm_90.loops.txt": loops_text(loops), "sm_90.cu": emit_cuda(loops).text}
+
+
 def everything() -> str:
-    """All levels of all programs on both machines: the same bytes in every process."""
-    texts = [
+    """All levels of all programs on all machines: the same bytes in every process."""
+    texts = [text for name in PROGRAMS for text in device_levels(name).values()]
+    texts += [
         text
         for name in PROGRAMS
         for machine in MACHINES.values()
@@ -56,6 +66,12 @@ def everything() -> str:
 def test_golden(name: str, machine: str, golden: Callable[[str, str], None]):
     for level, text in levels(name, MACHINES[machine]).items():
         golden(f"{name}/{level_file(level, machine)}", text)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_golden_on_a_device(name: str, golden: Callable[[str, str], None]):
+    for file, text in device_levels(name).items():
+        golden(f"{name}/{file}", text)
 
 
 def level_file(level: str, machine: str) -> str:

@@ -13,7 +13,7 @@ import tinyfuse
 ROOT = Path(tinyfuse.__file__).parent
 LEVELS = (
     *("config", "errors", "tracebacks", "records", "dispatch", "dtypes", "memory", "tree"),
-    *("cache_directory", "large_pages", "fixed", "constants", "machine", "source"),
+    *("cache_directory", "large_pages", "fixed", "constants", "machine", "occupancy", "source"),
     *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime", "calibration"),
     *("naming", "control_flow", "parameters", "signature"),
     *("signature_differences", "effects", "finite_check", "executable"),

@@ -66,5 +66,5 @@ def test_report_is_what_explain_says(lowered: Lowered, request: pytest.FixtureRe
 def test_commands_are_in_the_makefile():
     makefile = (README.parent / "Makefile").read_text()
     commands = set(re.findall(r"\bmake ([a-z]+)", README.read_text()))
-    assert commands == {"demo", "test", "bench", "lint", "thorough"}
+    assert commands == {"demo", "test", "bench", "gpu", "lint", "thorough"}
     assert all(f"\n{command}:" in makefile for command in commands)

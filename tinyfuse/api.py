@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, overload
 
 from tinyfuse.bound import BoundFunction
 from tinyfuse.dispatch import paused
@@ -34,6 +34,8 @@ __all__ = [
     "make_graph",
 ]
 
+Target = Literal["c", "cuda", "cuda-emulated"]
+TARGETS = get_args(Target)
 MAX_SIZE = 256  # programs in memory of one function
 
 
@@ -58,6 +60,7 @@ def jit(
     schedule: Callable[[Stages], Schedule] | None = None,
     check: Literal["nan"] | None = None,
     rewrites: Sequence[str] | None = None,
+    target: Target = "c",
     maxsize: int = MAX_SIZE,
 ) -> JittedFunction: ...
 
@@ -72,6 +75,7 @@ def jit(
     schedule: Callable[[Stages], Schedule] | None = None,
     check: Literal["nan"] | None = None,
     rewrites: Sequence[str] | None = None,
+    target: Target = "c",
     maxsize: int = MAX_SIZE,
 ) -> Callable[[Callable[..., Any]], JittedFunction]: ...
 
@@ -87,6 +91,7 @@ def jit(
     schedule: Callable[[Stages], Schedule] | None = None,
     check: Literal["nan"] | None = None,
     rewrites: Sequence[str] | None = None,
+    target: Target = "c",
     maxsize: int = MAX_SIZE,
 ) -> Any:
     """Compile a numpy function for the arguments that it is called with; also as a decorator.
@@ -111,12 +116,15 @@ def jit(
         rewrites: names of those to apply, each of which changes bits; None: "online_softmax", by
             which attention needs no array of all weights (`tinyfuse.graph.online_softmax`).
             "fold_batch_norm" moves the scales of channels into the weights of products.
+        target: "c"; "cuda": as CUDA on a GPU, to which each call copies its arrays and from which
+            it copies the results; "cuda-emulated": as CUDA, of which an emulator runs every thread
+            on the CPU and checks what it does. The bits are the same.
         maxsize: how many programs are kept in memory; the one used longest ago goes first.
 
     Raises:
         TypeError: function or schedule cannot be called.
         ValueError: static_argnames or dynamic names no parameter, or both name one, maxsize is not
-            positive, check is no check, or there is no such rewrite.
+            positive, check is no check, or there is no such rewrite or target.
         ThreadCountError: threads is not a positive whole number.
     """
     if function is None:
@@ -129,10 +137,11 @@ def jit(
             schedule=schedule,
             check=check,
             rewrites=rewrites,
+            target=target,
             maxsize=maxsize,
         )
     _require(function, maxsize)
-    options = _options(fuse, threads, schedule, check, rewrites)
+    options = _options(fuse, threads, schedule, check, rewrites, target)
     static, changing = _names(static_argnames), _names(dynamic)
     return JittedFunction(function, static, options, maxsize, changing)
 
@@ -155,6 +164,7 @@ def _options(
     schedule: Callable[[Stages], Schedule] | None,
     check: Literal["nan"] | None,
     rewrites: Sequence[str] | None,
+    target: str,
 ) -> Options:
     """Those of `jit`, of the values that they may have."""
     if schedule is not None and not callable(schedule):
@@ -164,8 +174,10 @@ def _options(
         )
     if check not in (None, "nan"):
         raise ValueError(f"check must be None or 'nan', not {check!r}")
-    fuse = bool(fuse) and check is None
-    return Options(fuse, _checked_threads(threads), schedule, check, _checked_rewrites(rewrites))
+    if target not in TARGETS:
+        raise ValueError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
+    fuse, names = bool(fuse) and check is None, _checked_rewrites(rewrites)
+    return Options(fuse, _checked_threads(threads), schedule, check, names, target)
 
 
 def _checked_rewrites(names: Sequence[str] | None) -> tuple[str, ...]:

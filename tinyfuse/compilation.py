@@ -10,6 +10,8 @@ from typing import Any
 from tinyfuse import config
 from tinyfuse.compiled import Compiled
 from tinyfuse.emit.c import CModule, emit_c_many
+from tinyfuse.emit.cuda import emit_cuda_many
+from tinyfuse.emit.launch import CudaProgram
 from tinyfuse.errors import ScheduleError
 from tinyfuse.executable import Plan, plan_outputs
 from tinyfuse.graph.ir import Graph
@@ -18,9 +20,11 @@ from tinyfuse.graph.verifier import verify_graph
 from tinyfuse.loops.ir import Cost, Kernel, Loops
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
+from tinyfuse.lower.device import on_device, runs_alone
 from tinyfuse.lower.once import parted
-from tinyfuse.machine import Machine, host
+from tinyfuse.machine import SM_90, Machine, host
 from tinyfuse.parameters import Function, Options
+from tinyfuse.records import replace
 from tinyfuse.schedule.cost import predicted_seconds
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.schedule import Schedule
@@ -103,16 +107,20 @@ class Lowered:
         self.plan: Plan = known.plan if known else plan_outputs(traced.trace, options.rewrites)
         self.graph = self.plan.computed
         self.program: StagedProgram = known.program if known else build_program(self.graph)
-        self.machine = machine or host()
+        self.machine = machine or (host() if options.target == "c" else SM_90)
         self._scheduled, loops = scheduled(self.program, options, self.machine)
         parts = parted(loops)
         self.loops, self.once = parts.each, parts.once
+        if self.machine.device:
+            self.loops = on_device(self.loops, self.machine.device)
+            self.once = self.once and on_device(self.once, self.machine.device)
         self.seconds = time.perf_counter() - start
         if config.verify:
             verify_graph(self.graph)
             for schedule in self.schedules:
                 verify_stages(schedule.stages)
-            verify_loops(loops)
+            for each in (loops, *self.both_loops):
+                verify_loops(each)
 
     @cached_property
     def stages(self) -> Stages:
@@ -152,14 +160,14 @@ class Lowered:
     def decisions(self) -> tuple[Decision, ...]:
         """For each stage what the planner did with it, why, and what that is worth; none for a
         user's schedule."""
-        return tuple(
-            [
-                decision
-                for schedule, decisions in self._scheduled
-                if decisions
-                for decision in weighed(schedule, decisions, self.all_kernels, self.machine)
-            ]
-        )
+        found = [
+            decision
+            for schedule, decisions in self._scheduled
+            if decisions
+            for decision in weighed(schedule, decisions, self.all_kernels, self.machine)
+        ]
+        alone = {s for each in self.all_kernels if runs_alone(each) for s in each.stages}
+        return tuple([_by_one_thread(each) if each.producer in alone else each for each in found])
 
     @property
     def packs(self) -> tuple[Kernel, ...]:
@@ -196,13 +204,28 @@ class Lowered:
         """The C, a whole translation unit."""
         return emit_c_many(self.both_loops)
 
+    @cached_property
+    def cuda(self) -> tuple[CudaProgram, ...]:
+        """The CUDA of each of `both_loops`, in one text."""
+        return emit_cuda_many(self.both_loops)
+
+    def on(self, target: str) -> Lowered:
+        """The same function for another target: with the same result, bit for bit.
+
+        target: as of `jit`, or "cuda" for what can be read, but not run here.
+        """
+        if (target == "c") == (self.machine.device is None):
+            return self
+        options = self.options._replace(target=target, schedule=None)
+        return Lowered(self.traced, options, None, self)
+
     @property
     def both_loops(self) -> tuple[Loops, ...]:
         """The loop nests of a call, then those that run once."""
         return (self.loops, self.once) if self.once else (self.loops,)
 
     def as_text(self, level: str = "c") -> str:
-        """The program as text at one level: graph, stages, schedule, loops or c.
+        """The program as text at one level: graph, stages, schedule, loops, c or cuda.
 
         Raises ValueError for another level.
         """
@@ -253,5 +276,14 @@ LEVELS: dict[str, Callable[[Lowered], str]] = {
     "stages": lambda lowered: program_text(lowered.program),
     "schedule": lambda lowered: "\n".join(map(schedule_text, lowered.schedules)),
     "loops": lambda lowered: "\n".join(map(loops_text, lowered.both_loops)),
-    "c": lambda lowered: lowered.module.text,
+    "c": lambda lowered: lowered.on("c").module.text,
+    "cuda": lambda lowered: lowered.on("cuda").cuda[0].text,
 }
+
+
+def _by_one_thread(decision: Decision) -> Decision:
+    """What is stored by a kernel of which one thread of a device does a part."""
+    if decision.action != "store":
+        return decision
+    note = "one thread of its kernel goes through what no others can share"
+    return replace(decision, reason=f"{decision.reason}; {note}")

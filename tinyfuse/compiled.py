@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tinyfuse.compilation import Lowered
     from tinyfuse.finite_check import FiniteCheck
     from tinyfuse.inspect import Profile
+    from tinyfuse.runtime.device_entry import DeviceEntry
+    from tinyfuse.runtime.emulated_entry import EmulatedEntry
 
 
 class MemoryAnalysis(NamedTuple):
@@ -140,7 +142,7 @@ class Compiled:
             sum([_bytes(var) for var in graph.inputs if not var.constant]),
             sum(map(_bytes, graph.outputs)),
             self.scratch_bytes,
-            0 if self._entry is None else self._entry.path.stat().st_size,
+            0 if self._entry is None else self._entry.nbytes,
             sum([_bytes(var) for var in graph.inputs if var.constant]) + self.lowered.kept_bytes,
         )
 
@@ -152,7 +154,7 @@ class Compiled:
 
         Raises:
             SignatureMismatchError: the arguments are of other types.
-            ValueError: repeat is not positive.
+            ValueError: repeat is not positive, or the target is not C.
             What a call raises, and what building C raises.
         """
         # By name: what looks at programs from outside stands after them.
@@ -181,11 +183,19 @@ def _check(lowered: Lowered) -> FiniteCheck | None:
     return FiniteCheck(lowered.graph)
 
 
-def _built(lowered: Lowered, number: int) -> Entry | None:
+def _built(lowered: Lowered, number: int) -> Entry | EmulatedEntry | DeviceEntry | None:
     """A function of the program's, of those of `both_loops`; none where there is nothing to
     compute."""
     if not lowered.graph.outputs:
         return None
+    if lowered.options.target == "cuda-emulated":
+        from tinyfuse.runtime.emulated_entry import EmulatedEntry  # only who asks for it
+
+        return EmulatedEntry(lowered.cuda[number])
+    if lowered.options.target == "cuda":
+        from tinyfuse.runtime.device_entry import DeviceEntry  # likewise
+
+        return DeviceEntry(lowered.cuda[number])
     module = lowered.module
     return loaded(module.text, lowered.traced.name, module.entries[number])
 
@@ -194,12 +204,13 @@ def log_compilation(compiled: Compiled) -> None:
     lowered = compiled.lowered
     traced, count = lowered.traced, len(lowered.kernels)
     log.info(
-        "compile %s%s: trace %.1f ms, lower %.1f ms, C %d lines, build %.1f ms, %s",
+        "compile %s%s: trace %.1f ms, lower %.1f ms, %s %d lines, build %.1f ms, %s",
         traced.name,
         traced.signature,
         traced.seconds * 1e3,
         lowered.seconds * 1e3,
-        lowered.module.text.count("\n"),
+        "CUDA" if lowered.machine.device else "C",
+        lowered.as_text("cuda" if lowered.machine.device else "c").count("\n"),
         compiled.seconds * 1e3,
         "1 kernel" if count == 1 else f"{count} kernels",
     )

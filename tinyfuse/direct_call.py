@@ -9,7 +9,7 @@ from tinyfuse.direct import Direct, direct
 from tinyfuse.dispatch import DirectCall, extension
 from tinyfuse.executable import Executable
 from tinyfuse.parameters import Form, Plan
-from tinyfuse.runtime.library import drop_scratch
+from tinyfuse.runtime.library import Entry, drop_scratch
 from tinyfuse.runtime.linking import address
 from tinyfuse.runtime.pool import pool
 
@@ -18,6 +18,8 @@ def direct_call(
     executable: Executable, form: Form, plan: Plan, given: Sequence[Any]
 ) -> DirectCall | None:
     """What calls a program directly with arguments like these; None where that cannot be."""
+    if not isinstance(executable.entry, Entry):  # nothing that an address stands for
+        return None
     described = direct(executable, form, plan, given)
     if described is None:
         return None

@@ -25,7 +25,7 @@ from tinyfuse.graph.rewrites import rewritten
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.memory import CONTIGUOUS_AND_ALIGNED
 from tinyfuse.records import dataclass
-from tinyfuse.runtime.library import Entry, scratch
+from tinyfuse.runtime.library import scratch
 from tinyfuse.signature import Signature, StaleError, TracedArgumentError
 from tinyfuse.trace import Captured, OutputSpec, Trace
 from tinyfuse.trace.builder import state
@@ -163,7 +163,7 @@ class Program:
 
     trace: Trace
     plan: Plan
-    entry: Entry | None
+    entry: Callable[..., int] | None
     scratch_bytes: int
     threads: int | None
     microseconds: float  # that a run takes, roughly

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tinyfuse.large_pages import lasting
-from tinyfuse.runtime.library import Entry, aligned
+from tinyfuse.runtime.library import aligned
 
 if TYPE_CHECKING:
     from tinyfuse.compilation import Lowered
@@ -20,7 +20,7 @@ Named = tuple[tuple[str, np.ndarray], ...]
 class Kept:
     """Arrays that are computed when any thread asks for them first. entry: builds what does so."""
 
-    def __init__(self, lowered: Lowered, entry: Callable[[], Entry | None]) -> None:
+    def __init__(self, lowered: Lowered, entry: Callable[[], Callable[..., int] | None]) -> None:
         self._lowered = lowered
         self._entry = entry
         self._lock = threading.Lock()

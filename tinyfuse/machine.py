@@ -26,6 +26,20 @@ CPU_INFO_BYTES = 16 * KIB  # the first processor's block; the file grows with th
 
 
 @dataclass(frozen=True, slots=True)
+class Device:
+    """A GPU that kernels run on.
+
+    architecture: as nvcc names it. threads: of a block, at most. blocks: of a kernel whose threads
+    share one loop, at most. shared_bytes: memory that the threads of a block share, at most.
+    """
+
+    architecture: str
+    threads: int = 256
+    blocks: int = 1056
+    shared_bytes: int = 48 * KIB
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """What the planner and the C compiler have to know of a computer.
 
@@ -34,6 +48,7 @@ class Machine:
     cores: how many may compute at once.
     flags: what tells the C compiler which instructions there are.
     constants: how fast it is.
+    device: the GPU that kernels run on; None where they run on the computer itself.
     """
 
     name: str
@@ -45,6 +60,7 @@ class Machine:
     flags: tuple[str, ...] = ("-march=native",)
     constants: Constants = Constants()
     vector_registers: int = 32
+    device: Device | None = None
 
 
 REFERENCE = Machine("reference", 64, 48 * KIB, MIB, 32 * MIB, 2, ("-march=x86-64-v4",))
@@ -59,6 +75,10 @@ REFERENCE_AVX2 = Machine(
     ),
     vector_registers=16,
 )
+
+# GPUs. A vector is what a thread loads at once; what is fused is what REFERENCE fuses.
+SM_80 = Machine("sm_80", 16, 48 * KIB, MIB, 40 * MIB, 2, device=Device("sm_80"))
+SM_90 = Machine("sm_90", 16, 48 * KIB, MIB, 50 * MIB, 2, device=Device("sm_90"))
 
 _VECTOR_BYTES = {"avx512f": 64, "avx2": 32}  # elsewhere 16, as of SSE2 and NEON
 _IDENTIFYING = (  # the lines of /proc/cpuinfo that -march=native depends on (x86-64, Arm64)

@@ -168,6 +168,7 @@ class Options(NamedTuple):
     schedule: Callable[[Stages], Schedule] | None = None
     check: str | None = None
     rewrites: tuple[str, ...] = DEFAULT_REWRITES
+    target: str = "c"
 
 
 class Function(NamedTuple):

@@ -22,6 +22,7 @@ from tinyfuse.loops.ir import (
     Block,
     Buffer,
     For,
+    HalveRow,
     If,
     Kernel,
     Let,
@@ -80,7 +81,7 @@ def emit_c_many(programs: Sequence[Loops], watched: bool = False) -> CModule:
     tasks: dict[Kernel, str] = {}
     functions = [text for loops in programs for text in _functions(loops, used, tasks, watched)]
     shared = any(kernel.parallel for loops in programs for kernel in loops.kernels)
-    watch = _shipped("watch.h") if watched else ""
+    watch = shipped("watch.h") if watched else ""
     head = [prelude_text(used).rstrip("\n"), _entry_types(shared), watch]
     text = "\n\n".join(part for part in (*head, *functions) if part) + "\n"
     return CModule(text, tuple(loops.name for loops in programs))
@@ -94,12 +95,12 @@ def kernel_texts(loops: Loops) -> tuple[str, ...]:
 
 def _kernels(loops: Loops, used: dict[str, None]) -> dict[Kernel, str]:
     """The functions, each once."""
-    fused, several = _has_fma(loops), len(loops.kernels) > 1
+    fused, several = has_fma(loops), len(loops.kernels) > 1
     callers: dict[Kernel, list[Kernel]] = {}
     for kernel in loops.kernels:
         callers.setdefault(kernel.function, []).append(kernel)
     return {
-        kernel: _KernelText(kernel, used, fused, several).function(
+        kernel: KernelText(kernel, used, fused, several).function(
             [each for each in others if each is not kernel]
         )
         for kernel, others in callers.items()
@@ -107,10 +108,10 @@ def _kernels(loops: Loops, used: dict[str, None]) -> dict[Kernel, str]:
 
 
 def _entry_types(shared: bool) -> str:
-    return _shipped("entry.h") if shared else "typedef struct tf_pool tf_pool;"
+    return shipped("entry.h") if shared else "typedef struct tf_pool tf_pool;"
 
 
-def _shipped(name: str) -> str:
+def shipped(name: str) -> str:
     return (runtime_c() / name).read_text().rstrip("\n")
 
 
@@ -128,7 +129,7 @@ def _functions(
     yield _entry(loops, tasks, used, watched)
 
 
-def _has_fma(loops: Loops) -> bool:
+def has_fma(loops: Loops) -> bool:
     return any(
         isinstance(node, Op) and node.name == "fma"
         for kernel in dict.fromkeys(each.function for each in loops.kernels)
@@ -227,7 +228,7 @@ def reduces(loop: For) -> bool:
     )
 
 
-class _KernelText:
+class KernelText:
     """The function of one kernel.
 
     several: whether it is one of several. They are never inlined then: gcc 12 takes `restrict` to
@@ -309,6 +310,7 @@ class _KernelText:
             size = str(node.extent * node.row.buffer.dtype.itemsize)
             function = "tf_prefetch_far" if node.far else "tf_prefetch"
             return [f"{indent}{self.prelude_call(function, self.row(node.row), size)};"]
+        assert isinstance(node, HalveRow), "others are a device's"
         function = f"tf_halve_{node.extent}_{SUFFIXES[node.row.buffer.dtype]}"
         return [f"{indent}{self.prelude_call(function, self.row(node.row))};"]
 

@@ -22,6 +22,14 @@ from tinyfuse.errors.compiling import (
     ThreadCountError,
     VerificationError,
 )
+from tinyfuse.errors.devices import (
+    CudaCompilerNotFoundError,
+    CudaError,
+    DeviceArrayError,
+    DeviceMemoryError,
+    EmulationError,
+    NoGpuError,
+)
 from tinyfuse.errors.numpys import (
     ArgumentTypeError,
     AxisError,
@@ -60,8 +68,13 @@ __all__ = [
     "CarryError",
     "CompilationError",
     "CompilerNotFoundError",
+    "CudaCompilerNotFoundError",
+    "CudaError",
     "DataDependentShapeError",
+    "DeviceArrayError",
+    "DeviceMemoryError",
     "DtypeError",
+    "EmulationError",
     "InPlaceWriteError",
     "IndexingError",
     "IntegerRangeError",
@@ -69,6 +82,7 @@ __all__ = [
     "LeakedTracerError",
     "MatrixError",
     "NegativePowerError",
+    "NoGpuError",
     "NonFiniteError",
     "NumberConversionError",
     "OverlapError",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tinyfuse.compilation import Lowered
 from tinyfuse.emit.c import kernel_texts
+from tinyfuse.emit.cuda import cuda_kernel_texts
 from tinyfuse.graph.ir import Var
 from tinyfuse.inspect.nest import nest_lines
 from tinyfuse.loops.ir import Buffer, Kernel, Loops
@@ -106,7 +107,8 @@ class Facts:
 def facts_of(lowered: Lowered) -> Facts:
     groups, elsewhere = _grouped(lowered.all_kernels, lowered.decisions)
     parts = (lowered.once, lowered.loops) if lowered.once else (lowered.loops,)
-    texts = [text for loops in parts for text in kernel_texts(loops)]
+    texts_of = cuda_kernel_texts if lowered.machine.device else kernel_texts
+    texts = [text for loops in parts for text in texts_of(loops)]
     seconds = [each for loops in parts for each in kernel_seconds(lowered, loops)]
     kernels = tuple(map(_kernel_facts, lowered.all_kernels, texts, groups, seconds))
     count = len(kernels) - len(lowered.loops.kernels)

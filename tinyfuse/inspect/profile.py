@@ -169,6 +169,11 @@ def profile(
     """As `Compiled.profile`, which see."""
     if repeat < 1:
         raise ValueError(f"repeat must be positive, not {repeat}")
+    if compiled.lowered.machine.device:
+        raise ValueError(
+            f"{compiled.lowered.traced.name} runs on an emulated device, whose times say nothing of"
+            " a GPU's: profile the function with target='c'"
+        )
     lowered, measured = compiled.lowered, measure(compiled, args, kwargs, repeat)
     threads = threads_of(lowered)
     return Profile(

@@ -14,6 +14,7 @@ from tinyfuse.loops.invariants import Varying, varying_in
 from tinyfuse.loops.ir import (
     Block,
     Buffer,
+    Copy,
     Cost,
     For,
     HalveRow,
@@ -104,6 +105,10 @@ class Counts:
             self.add_halving(statement, times)
         elif isinstance(statement, Transpose):
             self.add_transpose(statement, times * statement.rows * statement.columns)
+        elif isinstance(statement, Copy):
+            _add(self.read, statement.row.buffer, times * statement.extent)
+            _add(self.written, statement.to.buffer, times * statement.extent)
+            self.accesses += times * statement.extent * statement.row.buffer.dtype.itemsize
         elif isinstance(statement, Prefetch):
             _add(self.read, statement.row.buffer, 0)  # it is a parameter, also if nothing is read
 

@@ -66,7 +66,7 @@ def is_read_first(statements: Sequence[Statement], old: Buffer, new: Buffer) -> 
         return False
     reads: list[Access] = []
     writes: list[Access] = []
-    for time, (statement, loops, spans) in enumerate(_with_loops(statements, (), {})):
+    for time, (statement, loops, spans) in enumerate(with_loops(statements, (), {})):
         steps = {axis.name: span for axis, span in spans.items()}
         if not is_kept(statement, old, new):
             reads += [Access(2 * time, loops, steps, place) for place in _reads(statement, old)]
@@ -89,7 +89,7 @@ def is_kept(statement: Statement, old: Buffer, new: Buffer) -> bool:
     )
 
 
-def _with_loops(
+def with_loops(
     statements: Sequence[Statement], around: tuple[For, ...], steps: Steps
 ) -> Iterator[tuple[Statement, tuple[For, ...], Steps]]:
     for statement in statements:
@@ -97,13 +97,13 @@ def _with_loops(
         if isinstance(statement, For):
             axis = statement.variable
             inside = {**steps, axis: (axis.start, axis.start + axis.extent)}
-            yield from _with_loops(statement.body, (*around, statement), inside)
+            yield from with_loops(statement.body, (*around, statement), inside)
         elif isinstance(statement, Block):
-            yield from _with_loops(statement.body, around, steps)
+            yield from with_loops(statement.body, around, steps)
         elif isinstance(statement, If):
             then, otherwise = _parts(statement, steps)
-            yield from _with_loops(statement.then, around, then)
-            yield from _with_loops(statement.otherwise, around, otherwise)
+            yield from with_loops(statement.then, around, then)
+            yield from with_loops(statement.otherwise, around, otherwise)
 
 
 def _parts(node: If, steps: Steps) -> tuple[Steps, Steps]:
@@ -142,10 +142,10 @@ def _overtakes(write: Access, read: Access) -> bool:
     around: set[Hashable] = set()
     for loop in common:
         signs = (1,) if loop.kind is LoopKind.SERIAL else (1, -1)
-        if any(_meet(write, read, around, loop.variable.name, sign) for sign in signs):
+        if any(meet(write, read, around, loop.variable.name, sign) for sign in signs):
             return True
         around.add(loop.variable.name)
-    return write.time < read.time and _meet(write, read, around)
+    return write.time < read.time and meet(write, read, around)
 
 
 def _common(one: Sequence[For], other: Sequence[For]) -> list[For]:
@@ -158,7 +158,7 @@ def _common(one: Sequence[For], other: Sequence[For]) -> list[For]:
     return found
 
 
-def _meet(
+def meet(
     write: Access,
     read: Access,
     same: AbstractSet[Hashable],

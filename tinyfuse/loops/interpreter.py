@@ -12,6 +12,7 @@ from tinyfuse.loops.ir import (
     Block,
     Buffer,
     Choice,
+    Copy,
     For,
     HalveRow,
     If,
@@ -126,6 +127,8 @@ class _Run:
             block = self.positions(node.block, node.columns, node.rows)
             to = self.positions(node.to, node.rows, node.columns)
             self.memory[node.to.buffer][to] = self.memory[node.block.buffer][block.T]
+        elif isinstance(node, Copy):
+            self.elements(node.to, node.extent)[...] = self.elements(node.row, node.extent)
         elif isinstance(node, Store):
             known: dict[int, np.generic] = {}
             value = self.value(node.value, known)

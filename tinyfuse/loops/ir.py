@@ -25,15 +25,27 @@ class Scope(Enum):
     STACK = "stack"
     REGISTER = "register"  # one element
     VECTORS = "vectors"  # in vector registers
+    SHARED = "shared"  # by the threads of a block, on a device
+    LOCAL = "local"  # so many elements for each thread of a block, one thread's after another's
 
 
 class LoopKind(Enum):
-    """How the steps of a loop run. All but PARALLEL ones run in order."""
+    """How the steps of a loop run: all but PARALLEL ones in order; those of the last three kinds on
+    a device, in no order: each in a block of threads, by the threads of a block, by all threads.
+
+    Loops of one of these kinds that stand right inside each other are one loop over all steps.
+    """
 
     SERIAL = "serial"
     PARALLEL = "parallel"
     VECTOR = "vector"
     UNROLL = "unroll"
+    BLOCKS = "blocks"
+    THREADS = "threads"
+    GRID = "grid"
+
+
+ON_DEVICE = (LoopKind.BLOCKS, LoopKind.THREADS, LoopKind.GRID)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -203,8 +215,47 @@ class Prefetch:
     far: bool = False
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Copy:
+    """Copies the `extent` elements of a row to another one: 16 bytes, at places of 16 bytes."""
+
+    row: Row
+    to: Row
+    extent: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Combine:
+    """Combines the values of a register that the threads of a block each have, so that all have the
+    result. Where one thread has gone through all steps, that is its value already.
+
+    name: of an operation whose order does not matter, by which equal values stay what they are.
+    """
+
+    buffer: Buffer
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sync:
+    """Waits until all threads of the block have come here."""
+
+
 Statement = (
-    For | While | If | Block | Let | Alloc | Store | SortRow | HalveRow | Transpose | Prefetch
+    For
+    | While
+    | If
+    | Block
+    | Let
+    | Alloc
+    | Store
+    | SortRow
+    | HalveRow
+    | Transpose
+    | Prefetch
+    | Copy
+    | Combine
+    | Sync
 )
 
 
@@ -251,6 +302,7 @@ class Kernel:
     parallel loop, after scalars that each thread computes for itself; `grain` is the least number
     of its steps that a thread takes at a time. again: an earlier kernel whose function this one
     calls: the body is that one's, with these parameters, in their order, in place of its own.
+    blocks, threads: on a device how many blocks of how many threads run it; threads: 0 elsewhere.
     """
 
     name: str
@@ -262,6 +314,8 @@ class Kernel:
     sources: tuple[Source, ...] = ()
     grain: int = 1
     again: Kernel | None = None
+    blocks: int = 1
+    threads: int = 0
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}: {', '.join(self.stages)}>"
@@ -423,9 +477,9 @@ def written_by(statement: Statement) -> tuple[Buffer, ...]:
         return (statement.to.buffer, statement.work.buffer)
     if isinstance(statement, HalveRow):
         return (statement.row.buffer,)
-    if isinstance(statement, Transpose):
+    if isinstance(statement, (Transpose, Copy)):
         return (statement.to.buffer,)
-    return (statement.buffer,) if isinstance(statement, Store) else ()
+    return (statement.buffer,) if isinstance(statement, (Store, Combine)) else ()
 
 
 def walk_statements(statements: Sequence[Statement]) -> Iterator[Statement]:

@@ -10,6 +10,8 @@ from tinyfuse.loops.ir import (
     Block,
     Buffer,
     Choice,
+    Combine,
+    Copy,
     For,
     HalveRow,
     If,
@@ -27,6 +29,7 @@ from tinyfuse.loops.ir import (
     Statement,
     Step,
     Store,
+    Sync,
     Transpose,
     While,
 )
@@ -39,6 +42,8 @@ _PLACES = {
     Scope.REGISTER: "in a register",
     Scope.VECTORS: "in vector registers",
     Scope.STACK: "on the stack",
+    Scope.SHARED: "in shared memory",
+    Scope.LOCAL: "in registers of all threads",
 }
 
 
@@ -81,7 +86,8 @@ def kernel_lines(kernel: Kernel) -> list[str]:
     """One kernel: the stages it computes, then its statements, or the kernel that has the same."""
     steps = "1 step" if kernel.grain == 1 else f"{kernel.grain} steps"
     grain = f", at least {steps} to a thread" if kernel.parallel else ""
-    head = f"kernel {kernel.name} computes {', '.join(kernel.stages)}{grain}"
+    blocks = f", in {kernel.blocks} blocks of {kernel.threads} threads" if kernel.threads else ""
+    head = f"kernel {kernel.name} computes {', '.join(kernel.stages)}{grain}{blocks}"
     if kernel.again:
         return [head, f"  {again_text(kernel)}"]
     return [head, *_Lines(kernel).block(kernel.body)]
@@ -162,6 +168,12 @@ class _Lines:
             block, to = (f"{self.row(r)} by {r.step}" for r in (node.block, node.to))
             shape = f"{node.columns} by {node.rows}"
             yield f"transpose {shape} elements of {block} to {to}, {node.lanes} lanes"
+        elif isinstance(node, Copy):
+            yield f"copy {node.extent} elements of {self.row(node.row)} to {self.row(node.to)}"
+        elif isinstance(node, Combine):
+            yield f"combine {node.buffer.name} of all threads by {node.name}"
+        elif isinstance(node, Sync):
+            yield "sync"
         elif isinstance(node, Let):
             yield from self.definition(f"let {self.names[node.local]}", node.value)
         elif isinstance(node, Store):

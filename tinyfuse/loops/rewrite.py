@@ -9,16 +9,20 @@ from tinyfuse.loops.ir import (
     Alloc,
     Block,
     Buffer,
+    Combine,
+    Copy,
     For,
     HalveRow,
     If,
     Let,
+    Local,
     Prefetch,
     Row,
     Rows,
     SortRow,
     Statement,
     Store,
+    Sync,
     Transpose,
     While,
     walk_statements,
@@ -59,6 +63,8 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
         return SortRow(node.sort, row, to, work, node.extent)
     if isinstance(node, (HalveRow, Prefetch)):
         return replace(node, row=_moved(node.row, values))
+    if isinstance(node, Copy):
+        return Copy(_moved(node.row, values), _moved(node.to, values), node.extent)
     if isinstance(node, Transpose):
         blocks = (_moved(node.block, values), _moved(node.to, values))
         return Transpose(*blocks, node.rows, node.columns, node.lanes)
@@ -106,23 +112,34 @@ def with_inside(
 def with_buffers(
     statements: Sequence[Statement],
     new: Mapping[Buffer, Buffer],
-    values: Mapping[Buffer, Expr] = {},
+    values: Mapping[Buffer | Local, Expr] = {},
+    moved: Mapping[Buffer, Callable[[Affine], Affine]] = {},
 ) -> tuple[Statement, ...]:
-    """A copy that uses other buffers; values: what some are, in place of loads."""
+    """A copy that uses other buffers; values: what some are, in place of loads and names. moved:
+    for some of the old buffers where in the new one the element of a place is."""
+
+    def place(buffer: Buffer, position: Affine) -> Affine:
+        return moved[buffer](position) if buffer in moved else position
 
     def leaf(node: Expr) -> Expr:
+        if isinstance(node, Local):
+            return values.get(node, node)
         if not isinstance(node, Load):
             return node
-        if node.source in values:
-            return values[node.source]
-        buffer = new.get(node.source, node.source)
-        return node if buffer is node.source else Load(buffer, node.indices, node.data)
+        old = node.source
+        if old in values:
+            return values[old]
+        buffer = new.get(old, old)
+        if buffer is old and old not in moved:
+            return node
+        return Load(buffer, tuple([place(old, index) for index in node.indices]), node.data)
 
     def value(root: Expr) -> Expr:
         return rewrite(root, leaf)
 
-    def moved(rows: Place) -> Place:
-        return replace(rows, buffer=new.get(rows.buffer, rows.buffer))
+    def there(rows: Place) -> Place:
+        buffer, position = rows.buffer, place(rows.buffer, rows.position)
+        return replace(rows, buffer=new.get(buffer, buffer), position=position)
 
     def copied(node: Statement) -> Statement:
         if isinstance(node, For):
@@ -136,19 +153,24 @@ def with_buffers(
             return If(value(node.test), block(node.then), block(node.otherwise))
         if isinstance(node, Let):
             return Let(node.local, value(node.value))
-        if isinstance(node, Alloc):
+        if isinstance(node, Sync):
             return node
+        if isinstance(node, (Alloc, Combine)):
+            return replace(node, buffer=new.get(node.buffer, node.buffer))
         if isinstance(node, Store):
             offset = None if node.offset is None else value(node.offset)
-            buffer = new.get(node.buffer, node.buffer)
-            return Store(buffer, node.position, value(node.value), offset, node.streamed)
+            buffer, position = node.buffer, place(node.buffer, node.position)
+            written = new.get(buffer, buffer)
+            return Store(written, position, value(node.value), offset, node.streamed)
         if isinstance(node, SortRow):
-            rows = (moved(node.row), moved(node.to), moved(node.work))
+            rows = (there(node.row), there(node.to), there(node.work))
             return SortRow(node.sort, *rows, node.extent)
+        if isinstance(node, Copy):
+            return Copy(there(node.row), there(node.to), node.extent)
         if isinstance(node, Transpose):
-            places = (moved(node.block), moved(node.to))
+            places = (there(node.block), there(node.to))
             return Transpose(*places, node.rows, node.columns, node.lanes)
-        return replace(node, row=moved(node.row))
+        return replace(node, row=there(node.row))
 
     def block(body: Sequence[Statement]) -> tuple[Statement, ...]:
         return tuple(map(copied, body))
@@ -162,6 +184,8 @@ def rows_of(statement: Statement) -> tuple[Row | Rows, ...]:
         return (statement.row, statement.to, statement.work)
     if isinstance(statement, Transpose):
         return (statement.block, statement.to)
+    if isinstance(statement, Copy):
+        return (statement.row, statement.to)
     return (statement.row,) if isinstance(statement, (HalveRow, Prefetch)) else ()
 
 

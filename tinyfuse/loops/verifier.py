@@ -14,6 +14,8 @@ from tinyfuse.loops.ir import (
     Block,
     Buffer,
     Choice,
+    Combine,
+    Copy,
     For,
     HalveRow,
     If,
@@ -29,6 +31,7 @@ from tinyfuse.loops.ir import (
     Statement,
     Steps,
     Store,
+    Sync,
     Transpose,
     While,
     walk_steps,
@@ -200,6 +203,15 @@ class _Scope:
             self.transpose(node, variables)
         elif isinstance(node, Prefetch):
             self.address(node.row.buffer, node.row.position, variables, guarded=True)
+        elif isinstance(node, Copy):
+            self.check(node.to.buffer not in self.inputs, f"{node.to.buffer.name} is an input")
+            for row in (node.row, node.to):
+                for position in (row.position, row.position + (node.extent - 1)):
+                    self.address(row.buffer, position, variables, guarded=False)
+        elif isinstance(node, Combine):
+            self.check(node.buffer in self.buffers, f"{node.buffer.name} is not there")
+        elif isinstance(node, Sync):
+            self.check(self.kernel.threads > 0, "there are no threads to wait for")
         else:
             self.store(node, variables)
 

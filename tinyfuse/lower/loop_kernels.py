@@ -209,7 +209,9 @@ class _LoopKernel:
     def nest(self, kernel: Kernel) -> Sequence[Statement]:
         pairs = list(zip(kernel.function.parameters, kernel.parameters, strict=True))
         given = {mine: self.own.get(its, its) for mine, its in pairs}
-        turns = {mine: self.turns[its] for mine, its in pairs if its in self.turns}
+        turns: dict[Buffer | Local, Expr] = {
+            mine: self.turns[its] for mine, its in pairs if its in self.turns
+        }
         body = _not_streamed(with_buffers(kernel.body, given, turns))
         names = any(isinstance(statement, (Let, Alloc)) for statement in body)
         return [Block(body)] if names else body

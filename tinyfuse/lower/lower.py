@@ -195,11 +195,13 @@ class _Lowering(ChainLowering):
         streamed = [self.storage[s].buffer for s in computed if self.schedule[s].streamed]
         if streamed:
             body = stream(body, streamed)
-        body = with_next_panels(with_registers(body, self.machine), self.machine)
+        if not self.machine.device:
+            body = with_next_panels(with_registers(body, self.machine), self.machine)
         for each in computed:
             if self.schedule[each].registers:
                 require_registers(body, self.storage[each].buffer.name, self.machine)
-        body = with_transposes(with_prefetches(body, self.machine), self.machine)
+        if not self.machine.device:
+            body = with_transposes(with_prefetches(body, self.machine), self.machine)
         counts = count(body)
         spent = counts.cost()
         return Kernel(

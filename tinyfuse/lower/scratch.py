@@ -25,21 +25,21 @@ def placed_for(
     for buffer in sorted((b for b in buffers if b in lives), key=lambda b: lives[b][0]):
         first, last = lives[buffer]
         busy = sorted(
-            (offset, offset + _aligned(other.nbytes))
+            (offset, offset + aligned(other.nbytes))
             for other, offset in placed
             if lives[other][0] <= last and first <= lives[other][1]
         )
         offset = 0
         for start, stop in busy:
-            if offset + _aligned(buffer.nbytes) <= start:
+            if offset + aligned(buffer.nbytes) <= start:
                 break
             offset = max(offset, stop)
         placed.append((buffer, offset))
-        total = max(total, offset + _aligned(buffer.nbytes))
+        total = max(total, offset + aligned(buffer.nbytes))
     return tuple(placed), total
 
 
-def _aligned(nbytes: int) -> int:
+def aligned(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 

@@ -38,7 +38,9 @@ _COMMENT = re.compile(
 _COMPLAINT = re.compile(r"^[^:\n]+:(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
-def build(text: str, name: str, *, flags: tuple[str, ...] = (), libc: bool = False) -> Path:
+def build(
+    text: str, name: str, *, flags: tuple[str, ...] = (), libc: bool = False, head: str = ""
+) -> Path:
     """The shared library of a C text: from the disk cache, or compiled and put there.
 
     Args:
@@ -46,6 +48,7 @@ def build(text: str, name: str, *, flags: tuple[str, ...] = (), libc: bool = Fal
         name: what messages call it; no part of the key.
         flags: more flags for the compiler; they override the usual ones.
         libc: whether the text includes headers and is to be linked to libc.
+        head: stands before the text; messages count lines without it.
 
     Raises:
         CompilerNotFoundError: there is no C compiler.
@@ -56,10 +59,10 @@ def build(text: str, name: str, *, flags: tuple[str, ...] = (), libc: bool = Fal
     if compiler.kind == "gcc" and mixes_precisions(text):
         flags = (*WITHOUT_STATEMENT_VECTORS, *flags)
     arguments = compiler.arguments(flags, libc=libc)
-    key = cache_key(text, compiler, arguments)
+    key = cache_key(head + text, compiler, arguments)
     found = cache.lookup(key)
     if found is None:
-        return _compile(text, name, compiler, arguments, key)
+        return _compile(head, text, name, compiler, arguments, key)
     cache.log.info("hit: %s %s", name, key[:12])
     return found
 
@@ -89,34 +92,38 @@ def without_comments(text: str) -> str:
     return "\n".join(stripped for line in lines if (stripped := line.strip()))
 
 
-def _compile(text: str, name: str, compiler: Compiler, arguments: list[str], key: str) -> Path:
+def _compile(
+    head: str, text: str, name: str, compiler: Compiler, arguments: list[str], key: str
+) -> Path:
     cache.log.info("miss: %s %s", name, key[:12])
     start = time.perf_counter()
     command = compiler.call("kernel.c", "kernel.so", arguments)
-    place = cache.written(lambda where: _compile_in(where, text, name, command, key))
+    place = cache.written(lambda where: _compile_in(where, head, text, name, command, key))
     log.info("%s: %s in %.0f ms", name, shlex.join(command), (time.perf_counter() - start) * 1e3)
     return place
 
 
-def _compile_in(where: Path, text: str, name: str, command: list[str], key: str) -> Path:
+def _compile_in(where: Path, head: str, text: str, name: str, command: list[str], key: str) -> Path:
     """Compile within a cache directory. Raises OSError where that cannot be written."""
     with cache.building(where) as folder:
         source, library = folder / "kernel.c", folder / "kernel.so"
-        source.write_text(text)
-        status, complaint = _run(command, folder, environment(where))
+        source.write_text(f'{head}#line 1 "kernel.c"\n{text}' if head else text)
+        status, complaint = run_compiler(command, folder, environment(where))
         if status and CRASH in complaint:
             log.warning(
                 "%s crashed on the C of %s: it is compiled without vectors", command[0], name
             )
-            status, complaint = _run([*command, *WITHOUT_VECTORS], folder, environment(where))
+            status, complaint = run_compiler(
+                [*command, *WITHOUT_VECTORS], folder, environment(where)
+            )
         if status or not library.exists():
             cache.require_space(where, complaint)
-            kept = _keep(where, source, name, key)
+            kept = keep_refused(where, source, name, key)
             raise CompilationError(refusal(name, text, command, status, complaint, kept))
         return cache.store(where, key, source, library)
 
 
-def _run(command: list[str], folder: Path, settings: dict[str, str]) -> tuple[int, str]:
+def run_compiler(command: list[str], folder: Path, settings: dict[str, str]) -> tuple[int, str]:
     """Runs in the folder, so that no path gets into the library; the exit status and the words.
 
     A group of its own, which no Ctrl-C reaches, is ended as a whole when something comes up.
@@ -142,7 +149,7 @@ def _run(command: list[str], folder: Path, settings: dict[str, str]) -> tuple[in
     return process.returncode, words.decode(errors="replace")
 
 
-def _keep(where: Path, source: Path, name: str, key: str) -> Path:
+def keep_refused(where: Path, source: Path, name: str, key: str) -> Path:
     """Put C that was refused where one can look at it."""
     readable = re.sub(r"[^A-Za-z0-9_]", "_", name)[:80]
     place = where / "failed" / f"{readable}-{key[:12]}.c"

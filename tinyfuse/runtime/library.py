@@ -40,6 +40,11 @@ class Entry:
         self._function = function
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the library."""
+        return self.path.stat().st_size
+
+    @property
     def function(self) -> Any:
         """The function itself, which cffi calls; only the entry keeps its library loaded."""
         return self._function

@@ -31,16 +31,25 @@ def closing(library: Any) -> Any:
     return ffi.gc(library, _dlclose)
 
 
-def find(library: Any, symbol: str, kind: str) -> Any:
+def find(library: Any, name: str, kind: str) -> Any:
     """The function of this name, of one of the types declared in `declarations`.
 
     Raises:
         CompilationError: the library has none.
     """
-    address = _dlsym(library, symbol.encode())
-    if not address:
-        raise CompilationError(f"a compiled library lacks its function {symbol}: {_reason()}")
-    return ffi.cast(f"{kind} *", address)
+    return ffi.cast(f"{kind} *", symbol(library, name))
+
+
+def symbol(library: Any, name: str) -> int:
+    """The address of what a library calls by this name.
+
+    Raises:
+        CompilationError: the library has none.
+    """
+    found = _dlsym(library, name.encode())
+    if not found:
+        raise CompilationError(f"a compiled library lacks its function {name}: {_reason()}")
+    return address(found)
 
 
 def address(pointer: Any) -> int:

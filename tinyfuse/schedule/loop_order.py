@@ -50,6 +50,9 @@ def plans(
             continue
         is_lanes = stage in seats and seats[stage].stage.order is Order.HALVING
         loops = _ordered(stage, stage in filled)
+        if machine.device:
+            ordered[stage] = _shared(stage, loops, visits[stage], machine)
+            continue
         if not is_lanes:
             loops = _by_rows(stage, loops, visits[stage], machine)
         if stage not in inlined and stage not in placed:

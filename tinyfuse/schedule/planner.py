@@ -101,6 +101,8 @@ def _scheduled(
     if carried:
         schedule, found = carry_blocks(schedule, found, machine, carried)
         stored |= {s.name for s in schedule.stages.stages if _is_within(schedule, s, names)}
+    if machine.device:
+        return schedule, found
     if fuse:
         schedule, found = block_rows(schedule, found, machine, stored)
         schedule, found = stream_few_rows(schedule, found, machine, stored)

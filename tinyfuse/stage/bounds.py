@@ -72,7 +72,21 @@ class Facts:
         for terms, known in self.sums.items():
             for first, last in self._bounds(index, Affine(terms), known):
                 low, high = max(low, first), min(high, last)
-        return low, high
+        first, last = self._by_sums(index)
+        return max(low, first), min(high, last)
+
+    def _by_sums(self, index: Affine) -> tuple[int, int]:
+        """The same, of an index that is made of tested sums and others: a row and a column, say."""
+        low = high = 0
+        rest = index
+        for terms, known in self.sums.items():
+            factor = _factor(rest, terms)
+            if factor:
+                rest -= Affine(terms) * factor
+                ends = sorted([end * factor for end in known])
+                low, high = low + ends[0], high + ends[1]
+        first, last = self._by_axes(rest)
+        return low + first, high + last
 
     def _by_axes(self, index: Affine) -> tuple[int, int]:
         """The same, from what is known about axes alone."""

@@ -20,6 +20,7 @@ except ModuleNotFoundError as error:
 
 from tinyfuse.testing.case import Case, program_case
 from tinyfuse.testing.compare import difference, ulps
+from tinyfuse.testing.emulate import Accesses, Emulation, emulate
 from tinyfuse.testing.equivalence import ArraySpec, check_equivalence
 from tinyfuse.testing.generate import random_program
 from tinyfuse.testing.ladder import Ladder
@@ -31,8 +32,10 @@ from tinyfuse.testing.variants import Variant
 
 __all__ = [
     "LAYOUTS",
+    "Accesses",
     "ArraySpec",
     "Case",
+    "Emulation",
     "Failure",
     "Ladder",
     "Program",
@@ -42,6 +45,7 @@ __all__ = [
     "check_equivalence",
     "difference",
     "dtypes",
+    "emulate",
     "program_case",
     "programs",
     "random_program",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse.emit.c import emit_c
+from tinyfuse.emit.launch import CudaProgram
 from tinyfuse.errors import CompilationError
 from tinyfuse.graph.interpreter import interpret
 from tinyfuse.loops.interpreter import interpret_loops
@@ -26,6 +27,7 @@ from tinyfuse.stage.interpreter import interpret_program
 from tinyfuse.testing.case import Case
 from tinyfuse.testing.compare import difference
 from tinyfuse.testing.compiled import Library
+from tinyfuse.testing.devices import device_loops, emitted, run_emulated
 from tinyfuse.testing.parting import run_parts
 from tinyfuse.testing.report import Failure, Report
 from tinyfuse.testing.variants import (
@@ -44,7 +46,8 @@ Results = Mapping[Case, list[np.ndarray]]
 class Ladder:
     """Climbs with many cases at once, so that the C of many is compiled together.
 
-    compiled: the variants of the C. loops_of: whether the loops of a case are also interpreted,
+    compiled: the variants of the C. emulated: whether the CUDA runs too, unfused and fused, in
+    threads that are emulated. loops_of: whether the loops of a case are also interpreted,
     element by element. jit_of: whether a case is also called through `tinyfuse.jit`, which
     compiles it by itself.
     """
@@ -54,10 +57,12 @@ class Ladder:
         compiled: Sequence[Variant] | None = None,
         loops_of: Callable[[Case], bool] = lambda case: True,
         jit_of: Callable[[Case], bool] = lambda case: False,
+        emulated: bool = False,
     ):
         self.numerics = CompiledNumerics()
         self.compiled = usual_variants() if compiled is None else tuple(compiled)
         self.loops_of, self.jit_of = loops_of, jit_of
+        self.emulated = emulated
         self.report = Report()
 
     def climb(self, cases: Iterable[Case]) -> Report:
@@ -70,6 +75,8 @@ class Ladder:
             for group in _apart(programs) if variant.vectors else [programs]:
                 for library, some in self._libraries(variant, group):
                     self._run(variant, library, some, results)
+        for fuse in (False, True) if self.emulated else ():
+            self._emulate(fuse, results)
         return self.report
 
     # --- interpreted rungs ------------------------------------------------------------------------
@@ -148,6 +155,21 @@ class Ladder:
                 run = partial(_outputs, library, loops, case, pieces)
                 self._compare(rung, case, results[case], run, partial(variant.text, case))
 
+    # --- emulated rungs ---------------------------------------------------------------------------
+
+    def _emulate(self, fuse: bool, results: Results) -> None:
+        rung = "fused CUDA" if fuse else "unfused CUDA"
+        lowering = f"lowering to {rung}"
+        made = {
+            case: self._attempt(lowering, case, partial(device_loops, case, fuse))
+            for case in results
+        }
+        cases = [case for case, loops in made.items() if loops is not None]
+        with self.report.timed(f"emitting {rung}"):
+            programs = emitted([made[case] for case in cases])
+        for case, program in zip(cases, programs, strict=True):
+            self._compare(rung, case, results[case], partial(_emulated, program, case))
+
     # --- outcomes ---------------------------------------------------------------------------------
 
     def _compare(
@@ -196,6 +218,10 @@ def _apart(programs: Mapping[Case, Loops]) -> list[dict[Case, Loops]]:
 
 def _outputs(library: Library, loops: Loops, case: Case, pieces: int) -> list[np.ndarray]:
     return _shaped(case, library.run(loops, case.arrays, pieces))
+
+
+def _emulated(program: CudaProgram, case: Case) -> list[np.ndarray]:
+    return _shaped(case, run_emulated(program, case.arrays))
 
 
 def _shaped(case: Case, flat: Sequence[np.ndarray]) -> list[np.ndarray]:

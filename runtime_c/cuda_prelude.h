@@ -1,0 +1,10 @@
+#ifdef __CUDACC__
+// What tells nvcc from the emulator, which runs the same text on the CPU.
+#define TF_IN(T) const T *__restrict__
+#define TF_OUT(T) T *__restrict__
+#define TF_SHARED(T, name, size) __shared__ __align__(16) T name size
+#define TF_LOAD(V, from) (*(const V *)(from))
+#define TF_STORE(V, to, value) (*(V *)(to) = (value))
+#define TF_RAW(array) (array)
+#define __builtin_isunordered(a, b) ((a) != (a) || (b) != (b))
+#endif

@@ -1,0 +1,226 @@
+"""Kernels in blocks and threads of a device: what is shared, where barriers are, the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import tinyfuse
+from tests.device_programs import PROGRAMS, DeviceProgram, array, softmax
+from tests.programs import PROGRAMS as OTHERS
+from tinyfuse.compilation import Lowered
+from tinyfuse.emit.cuda import emit_cuda
+from tinyfuse.loops.ir import Kernel, Loops, SortRow, Statement, Sync, walk_statements
+from tinyfuse.loops.rewrite import with_inside
+from tinyfuse.machine import KIB, SM_90
+from tinyfuse.records import replace
+from tinyfuse.runtime.emulated_program import run_program
+from tinyfuse.runtime.emulator import ORDERS
+from tinyfuse.testing import Case, Ladder, program_case, random_program
+from tinyfuse.testing.devices import device_loops, emitted
+
+BATCH = 25
+
+
+def on_gpu(program: DeviceProgram) -> Lowered:
+    return tinyfuse.jit(program.function).lower(*program.arguments).on("cuda")
+
+
+def barriers(kernel: Kernel) -> int:
+    return sum(isinstance(each, Sync) for each in walk_statements(kernel.body))
+
+
+def flat(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    return [np.ascontiguousarray(each).reshape(-1) for each in arrays]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_blocks_threads_and_barriers(name: str):
+    kernels = on_gpu(PROGRAMS[name]).loops.kernels
+    found = tuple((each.blocks, each.threads, barriers(each)) for each in kernels)
+    assert found == PROGRAMS[name].kernels
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_bits_of_c(name: str):
+    program = PROGRAMS[name]
+    expected = tinyfuse.jit(program.function)(*program.arguments)
+    found = tinyfuse.jit(program.function, target="cuda-emulated")(*program.arguments)
+    pairs = zip(np.atleast_1d(*_tuple(expected)), np.atleast_1d(*_tuple(found)), strict=True)
+    for want, have in pairs:
+        np.testing.assert_array_equal(have, want)
+
+
+def _tuple(result: object) -> tuple[object, ...]:
+    return result if isinstance(result, tuple) else (result, 0)
+
+
+@pytest.mark.parametrize("name", ["softmax", "tiles", "smoothed", "columns"])
+def test_threads_in_any_order(name: str):
+    program = PROGRAMS[name]
+    cuda, inputs = on_gpu(program).cuda[0], flat(program.arguments)
+    results = [run_program(cuda, inputs, order=order).outputs for order in ORDERS]
+    for other in results[1:]:
+        for want, have in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(have, want)
+
+
+# --- barriers -------------------------------------------------------------------------------------
+
+
+def without_barrier(body: Sequence[Statement], number: int) -> tuple[Statement, ...]:
+    left = [number]
+
+    def dropped(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+        kept = []
+        for each in statements:
+            if isinstance(each, Sync):
+                left[0] -= 1
+                if left[0] == -1:
+                    continue
+            kept.append(with_inside(each, dropped))
+        return tuple(kept)
+
+    return dropped(body)
+
+
+def mutants(loops: Loops) -> list[Loops]:
+    """The program without one of its barriers, for each; those that order sorts are not seen."""
+    found = []
+    for at, kernel in enumerate(loops.kernels):
+        if any(isinstance(each, SortRow) for each in walk_statements(kernel.body)):
+            continue
+        for number in range(barriers(kernel)):
+            changed = replace(kernel, body=without_barrier(kernel.body, number))
+            kernels = [*loops.kernels[:at], changed, *loops.kernels[at + 1 :]]
+            named = [replace(k, name=f"{k.name}_{len(found)}") for k in kernels]
+            found.append(replace(loops, kernels=tuple(named)))
+    return found
+
+
+CORPUS = {
+    **{name: Case(each.function, each.arguments, name) for name, each in PROGRAMS.items()},
+    **{name: Case(each.function, each.arguments(), name) for name, each in OTHERS.items()},
+}
+
+
+# Between loops over 8 by 64 and over 8 by 8 by 8 steps, of which each thread has the same ones.
+UNNEEDED = {"causal_attention": [0]}
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_every_barrier_is_needed(name: str):
+    case = CORPUS[name]
+    loops = device_loops(case, True, SM_90)
+    if loops.steps is not None or any(kernel.again for kernel in loops.kernels):
+        pytest.skip("its kernels are in loops, or called again")
+    inputs = flat(case.arrays)
+    assert run_program(emit_cuda(loops), inputs).error is None
+    programs = emitted(mutants(loops))
+    reported = [run_program(program, inputs).error is not None for program in programs]
+    assert [number for number, told in enumerate(reported) if not told] == UNNEEDED.get(name, [])
+
+
+# --- transfers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["elementwise", "softmax", "layernorm", "tiles", "transposed"])
+def test_banks_of_shared_memory_have_no_conflicts(name: str):
+    program = PROGRAMS[name]
+    report = run_program(on_gpu(program).cuda[0], flat(program.arguments))
+    shared = [each for launch in report.launches for each in launch.accesses if each.shared]
+    wide = [each for each in shared if each.requests >= 32]
+    assert max([each.worst for each in wide], default=1) == 1
+
+
+def test_memory_is_transferred_in_whole_sectors():
+    x = array(64, 1024)
+    program = DeviceProgram(PROGRAMS["elementwise"].function, (x, x[::-1].copy()), ())
+    across = DeviceProgram(PROGRAMS["transposed"].function, (x,), ())
+    product = DeviceProgram(PROGRAMS["tiles"].function, (x, array(1024, 128), array(128)), ())
+    for made in (program, DeviceProgram(softmax, (x,), ()), across, product):
+        report = run_program(on_gpu(made).cuda[0], flat(made.arguments))
+        for access in (each for launch in report.launches for each in launch.accesses):
+            assert access.shared or access.efficiency >= 0.9
+
+
+# --- room -----------------------------------------------------------------------------------------
+
+
+def test_what_shared_memory_has_no_room_for():
+    """A row of 80 KB is kept in the memory of the device, for each block apart."""
+    x = array(400, 20000)
+    loops = tinyfuse.jit(softmax).lower(x).on("cuda").loops
+    (buffer,) = [each for each, _ in loops.scratch]
+    assert (buffer.nbytes, loops.kernels[0].blocks) == (x.nbytes, 400)
+    assert x.nbytes // 400 > 48 * KIB
+    few = x[:2]
+    np.testing.assert_array_equal(
+        tinyfuse.jit(softmax, target="cuda-emulated")(few), tinyfuse.jit(softmax)(few)
+    )
+
+
+# --- numbers of steps that only a call knows ------------------------------------------------------
+
+
+def test_steps_that_a_call_counts():
+    def powers(x, n):
+        total = 0.0
+        for k in range(n):
+            total = total * 0.5 + x[k % 4]
+        return total
+
+    emulated = tinyfuse.jit(powers, dynamic="n", target="cuda-emulated")
+    for n in (0, 1, 7):
+        np.testing.assert_array_equal(emulated(array(4), n), tinyfuse.jit(powers)(array(4), n))
+
+
+def test_turns_that_a_call_counts_are_refused():
+    def relaxed(x, n):
+        for _ in range(n):
+            x[1:-1] = 0.5 * (x[:-2] + x[2:])
+        return x
+
+    lowered = tinyfuse.jit(relaxed, dynamic="n").lower(array(100_000), 30)
+    with pytest.raises(tinyfuse.errors.UnsupportedArgumentError, match="is known only in a call"):
+        lowered.as_text("cuda")
+
+
+# --- the ladder -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", range(0, 10 * BATCH, BATCH))
+def test_random_programs(first: int):
+    seeds = range(first, first + BATCH)
+    cases = [program_case(random_program(seed, effects=seed % 2 == 1)) for seed in seeds]
+    Ladder((), lambda case: False, emulated=True).climb(cases).check()
+
+
+def test_example_programs():
+    cases = [
+        Case(each.function, each.arguments(), name, name != "batched")
+        for name, each in OTHERS.items()
+    ]
+    Ladder((), lambda case: False, emulated=True).climb(cases).check()
+
+
+# --- vectors --------------------------------------------------------------------------------------
+
+
+def test_elements_side_by_side_are_loaded_16_bytes_at_a_time():
+    x, row = array(64, 512), array(512)
+    lowered = tinyfuse.jit(lambda x, row: (x[:, 4:] + row[4:]) * 2).lower(x, row).on("cuda")
+    report = run_program(lowered.cuda[0], flat([x, row]))
+    (launch,) = report.launches
+    sizes = sorted((each.array, each.kind, each.bytes) for each in launch.accesses)
+    assert sizes == [("out", "write", 16), ("row", "read", 16), ("x", "read", 16)]
+    np.testing.assert_array_equal(report.outputs[0].reshape(64, 508), (x[:, 4:] + row[4:]) * 2)
+
+
+def test_elements_that_begin_elsewhere_are_loaded_one_by_one():
+    x = array(64, 513)
+    lowered = tinyfuse.jit(lambda x: x[:, 1:] * 2).lower(x).on("cuda")
+    report = run_program(lowered.cuda[0], flat([x]))
+    assert {each.bytes for each in report.launches[0].accesses} == {4}

@@ -1,0 +1,311 @@
+"""Kernels for a device: which of their loops its blocks and threads share.
+
+A nest whose innermost statements are a few scalars is shared by all threads of the grid, step by
+step. Where more loops can be shared inside the outer ones, as in each row of a softmax, the outer
+ones are shared by blocks and the inner ones by the threads of each. Otherwise one block runs the
+kernel, and what nobody can share is done by one thread, slowly but right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from math import prod
+
+from tinyfuse.loops.cost import count
+from tinyfuse.loops.ir import (
+    Alloc,
+    Buffer,
+    For,
+    Kernel,
+    Let,
+    LoopKind,
+    Loops,
+    Repeat,
+    Scope,
+    SortRow,
+    Statement,
+    Step,
+    Steps,
+    While,
+    walk_statements,
+)
+from tinyfuse.loops.names import unused
+from tinyfuse.loops.rewrite import with_buffers, with_inside
+from tinyfuse.lower.barriers import WARP, with_barriers
+from tinyfuse.lower.device_blocks import BlockLowering
+from tinyfuse.lower.device_nests import Arranged, arranged, nested, simplified, with_places
+from tinyfuse.lower.device_tiles import SIDE, Tile, TileLowering, tile_of
+from tinyfuse.lower.device_transposes import lowered, transposed
+from tinyfuse.lower.device_vectors import vectors
+from tinyfuse.lower.scratch import aligned
+from tinyfuse.machine import Device
+from tinyfuse.records import replace
+from tinyfuse.stage.index import Axis, flat_index
+
+# Steps of inner loops from which on the threads of a block share them, rather than each thread
+# going through all of them.
+LEAST_INSIDE = 32
+# Bytes that each thread may have of its own.
+OWN_BYTES = 4096
+# Elements that kernels visit from which on nests one after the other are kernels of their own.
+LEAST_APART = 1 << 14
+# Bytes of shared memory for what combines the values of all threads.
+KEPT = 512
+
+
+def on_device(loops: Loops, device: Device) -> Loops:
+    """The program with all kernels in blocks and threads of a device."""
+    mapping = _Mapping(loops, device)
+    kernels = {kernel: mapping.kernels(kernel) for kernel in loops.kernels}
+    made = tuple([each for kernel in loops.kernels for each in kernels[kernel]])
+    steps = loops.steps and _with_kernels(loops.steps, kernels)
+    scratch, size = list(loops.scratch), loops.scratch_bytes
+    for buffer in mapping.memory:
+        scratch.append((buffer, size))
+        size += aligned(buffer.nbytes)
+    return replace(loops, kernels=made, steps=steps, scratch=tuple(scratch), scratch_bytes=size)
+
+
+def runs_alone(kernel: Kernel) -> bool:
+    """Whether one thread of a device, or of each block, goes through loops that none can share."""
+    return any(
+        isinstance(each, For)
+        and each.kind is LoopKind.THREADS
+        and _most_shared((each,)) == 1
+        and any(isinstance(inner, (For, While, SortRow)) for inner in walk_statements(each.body))
+        for each in walk_statements(kernel.body)
+    )
+
+
+def _with_kernels(steps: Steps, kernels: Mapping[Kernel, Sequence[Kernel]]) -> Steps:
+    body: list[Step] = []
+    for step in steps.body:
+        if isinstance(step, Kernel):
+            body += kernels[step]
+        elif isinstance(step, Repeat):
+            body.append(replace(step, steps=_with_kernels(step.steps, kernels)))
+        else:
+            branches = tuple([_with_kernels(branch, kernels) for branch in step.branches])
+            body.append(replace(step, branches=branches))
+    return Steps(tuple(body), steps.moves)
+
+
+class _Mapping:
+    def __init__(self, loops: Loops, device: Device) -> None:
+        self.device = device
+        self.taken = {kernel.name for kernel in loops.kernels}
+        self.made: dict[Kernel, list[Kernel]] = {}  # of each function
+        known = (*loops.inputs, *loops.outputs, *[buffer for buffer, _ in loops.scratch])
+        self.buffers = {buffer.name for buffer in known}
+        self.memory: list[Buffer] = []  # in place of shared memory
+
+    def kernels(self, kernel: Kernel) -> list[Kernel]:
+        """The kernels of the device that are one of the program's."""
+        if kernel.again is None:
+            return self.function(kernel)
+        pairs = zip(kernel.function.parameters, kernel.parameters, strict=True)
+        given = dict(pairs)
+        return [self.called_again(each, given, kernel) for each in self.function(kernel.again)]
+
+    def called_again(
+        self, function: Kernel, given: Mapping[Buffer, Buffer], kernel: Kernel
+    ) -> Kernel:
+        own = [each for each in function.parameters if each in function.written]
+        written = frozenset([given.get(each, each) for each in own])
+        return replace(
+            function,
+            name=unused(kernel.name, self.taken),
+            parameters=tuple([given.get(buffer, buffer) for buffer in function.parameters]),
+            written=written,
+            stages=kernel.stages,
+            sources=kernel.sources,
+            again=function,
+        )
+
+    def function(self, kernel: Kernel) -> list[Kernel]:
+        if kernel not in self.made:
+            parts = self.parts(simplified(kernel.body, ()))
+            names = [kernel.name] if len(parts) == 1 else self.names(kernel, len(parts))
+            pairs = zip(parts, names, strict=True)
+            self.made[kernel] = [self.made_of(kernel, part, name) for part, name in pairs]
+        return self.made[kernel]
+
+    def names(self, kernel: Kernel, parts: int) -> list[str]:
+        numbered = [f"{kernel.name}_{number + 1}" for number in range(parts)]
+        return [unused(name, self.taken) for name in numbered]
+
+    def parts(self, body: Sequence[Statement]) -> list[Sequence[Statement]]:
+        """The nests of a kernel, each by itself where they are large and share nothing."""
+        apart = len(body) > 1 and all(isinstance(each, For) for each in body)
+        return [[each] for each in body] if apart and _visits(body) >= LEAST_APART else [body]
+
+    def made_of(self, kernel: Kernel, part: Sequence[Statement], name: str) -> Kernel:
+        blocks, threads, body = self.mapped(part)
+        body = _with_names(body, self.buffers)
+        counts = count(body)
+        return replace(
+            kernel,
+            name=name,
+            body=body,
+            parameters=counts.parameters(),
+            written=frozenset(counts.written),
+            cost=counts.cost(),
+            grain=1,
+            blocks=blocks,
+            threads=threads,
+        )
+
+    def mapped(self, body: Sequence[Statement]) -> tuple[int, int, tuple[Statement, ...]]:
+        """(blocks, threads, statements) of a kernel."""
+        *named, last = body
+        if isinstance(last, For) and all(isinstance(each, Let) for each in named):
+            nest = arranged(last, ())
+            if nest.steps > 1:
+                tile = None if named else tile_of(nest)
+                if tile:
+                    return self.by_tiles(tile)
+                across = None if named else transposed(nest)
+                if across:
+                    return self.in_tiles(*lowered(across))
+                found = self.by_steps(named, nest)
+                if found:
+                    return found
+                if nest.before:
+                    return self.by_blocks(named, nest)
+        return self.in_block((), named, [last])
+
+    def by_steps(
+        self, named: Sequence[Statement], nest: Arranged
+    ) -> tuple[int, int, tuple[Statement, ...]] | None:
+        """Each thread of the grid takes one step at a time, if there is nothing better to share."""
+        lowering = BlockLowering(self.device.shared_bytes)
+        around = [loop.variable for loop in (*nest.shared, *nest.serial)]
+        if any(lowering.is_shared(each, around, LEAST_INSIDE) for each in nest.body):
+            return None
+        if _own_bytes(nest.body) > OWN_BYTES:
+            return None
+        inner = nest.body
+        if nest.serial:
+            inner = (nested(nest.serial, LoopKind.SERIAL, inner),)
+        wide = vectors(nest, [*self.buffers]) if nest.steps >= LEAST_APART else None
+        if wide:
+            nest, inner = wide
+        threads = min(self.device.threads, _warps(nest.steps))
+        blocks = min(self.device.blocks, -(-nest.steps // threads))
+        return blocks, threads, (*named, nested(nest.shared, LoopKind.GRID, inner))
+
+    def by_tiles(self, tile: Tile) -> tuple[int, int, tuple[Statement, ...]]:
+        lowering = TileLowering(tile)
+        return self.in_tiles(lowering.outer, lowering.statements(), SIDE * SIDE)
+
+    def in_tiles(
+        self, outer: Sequence[For], body: tuple[Statement, ...], threads: int = 0
+    ) -> tuple[int, int, tuple[Statement, ...]]:
+        """A tile of the result in each block. threads: as many as it is made for, if it is."""
+        around, threads = [loop.variable for loop in outer], threads or self.device.threads
+        body = with_barriers(body, around, threads)
+        blocks = prod([axis.extent for axis in around])
+        return blocks, threads, (nested(outer, LoopKind.BLOCKS, body),)
+
+    def by_blocks(
+        self, named: Sequence[Statement], nest: Arranged
+    ) -> tuple[int, int, tuple[Statement, ...]]:
+        outer = nest.shared[: nest.before]
+        rest = (*nest.shared[nest.before :], *nest.serial)
+        inner = outer[-1].body if rest else nest.body
+        return self.in_block(outer, named, inner)
+
+    def in_block(
+        self, outer: Sequence[For], named: Sequence[Statement], inner: Sequence[Statement]
+    ) -> tuple[int, int, tuple[Statement, ...]]:
+        around = [loop.variable for loop in outer]
+        body = BlockLowering(self.device.shared_bytes).statements((*named, *inner), around)
+        threads = min(self.device.threads, _warps(_most_shared(body)))
+        blocks = prod([axis.extent for axis in around])
+        body = _declared_first(self.in_room(with_barriers(body, around, threads), around, blocks))
+        return blocks, threads, (nested(outer, LoopKind.BLOCKS, body),) if outer else body
+
+    def in_room(
+        self, body: tuple[Statement, ...], around: Sequence[Axis], blocks: int
+    ) -> tuple[Statement, ...]:
+        """With what shared memory has no room for in the memory of the device, each block's apart,
+        the largest first."""
+        declared = [each.buffer for each in walk_statements(body) if isinstance(each, Alloc)]
+        shared = sorted([b for b in declared if b.scope is Scope.SHARED], key=lambda b: b.nbytes)
+        while sum([aligned(buffer.nbytes) for buffer in shared]) > self.device.shared_bytes - KEPT:
+            old = shared.pop()
+            taken = {*self.buffers, *[buffer.name for buffer in declared]}
+            name = unused(old.name, taken)
+            self.buffers.add(name)
+            new = Buffer(name, old.dtype, old.size * blocks, Scope.SCRATCH)
+            self.memory.append(new)
+            first = flat_index(around, [axis.extent for axis in around]) * old.size
+            body = _without(with_places(body, old, new, first.__add__), new)
+        return body
+
+
+def _declared_first(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """With all shared memory in front: it is there once, for all turns of a loop."""
+    inner = [each for each in walk_statements(body) if isinstance(each, Alloc) and each not in body]
+    shared = [each for each in inner if each.buffer.scope is Scope.SHARED]
+    for each in shared:
+        body = _without(body, each.buffer)
+    return (*shared, *body)
+
+
+def _with_names(body: tuple[Statement, ...], others: Collection[str]) -> tuple[Statement, ...]:
+    """With another name for each buffer of the kernel that is called as another one is."""
+    taken, new = set(others), dict[Buffer, Buffer]()
+    for each in walk_statements(body):
+        if isinstance(each, Alloc):
+            name = unused(each.buffer.name, taken)
+            if name != each.buffer.name:
+                new[each.buffer] = replace(each.buffer, name=name)
+    return with_buffers(body, new) if new else body
+
+
+def _without(body: Sequence[Statement], buffer: Buffer) -> tuple[Statement, ...]:
+    """The statements without the one that makes a buffer."""
+    kept = [each for each in body if not (isinstance(each, Alloc) and each.buffer is buffer)]
+    return tuple([with_inside(each, lambda inner: _without(inner, buffer)) for each in kept])
+
+
+def _visits(body: Sequence[Statement]) -> int:
+    """How many elements the nests visit, roughly."""
+    total = 0
+    for each in body:
+        loops = [node for node in walk_statements((each,)) if isinstance(node, For)]
+        total += max([_steps(loop) for loop in loops], default=1)
+    return total
+
+
+def _steps(loop: For) -> int:
+    extents = [loop.variable.extent]
+    while len(loop.body) == 1 and isinstance(inner := loop.body[0], For):
+        loop = inner
+        extents.append(loop.variable.extent)
+    return prod(extents)
+
+
+def _own_bytes(body: Sequence[Statement]) -> int:
+    declared = [each.buffer for each in walk_statements(body) if isinstance(each, Alloc)]
+    return sum([buffer.nbytes for buffer in declared if buffer.scope is not Scope.REGISTER])
+
+
+def _most_shared(body: Sequence[Statement]) -> int:
+    """The most steps that the threads of a block share at once."""
+    most = 1
+    for each in walk_statements(body):
+        if isinstance(each, For) and each.kind is LoopKind.THREADS:
+            steps, inner = each.variable.extent, each.body
+            while len(inner) == 1 and isinstance(node := inner[0], For):
+                if node.kind is not LoopKind.THREADS:
+                    break
+                steps, inner = steps * node.variable.extent, node.body
+            most = max(most, steps)
+    return most
+
+
+def _warps(steps: int) -> int:
+    """As many threads, in whole warps."""
+    return -(-steps // WARP) * WARP

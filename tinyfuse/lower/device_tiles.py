@@ -1,0 +1,295 @@
+"""Sums over pairs of rows, as matrix products are, in tiles of the result.
+
+A block computes a tile: of what its sums read along the rows of the tile, and of what they read
+along its columns, it copies a few steps at a time to shared memory, and each thread takes several
+rows and columns, so that it loads less than it computes. Each sum stays one chain in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+from tinyfuse.loops.ir import (
+    Alloc,
+    Buffer,
+    For,
+    If,
+    LoopKind,
+    Scope,
+    Statement,
+    Store,
+)
+from tinyfuse.loops.rewrite import substitute_axes, with_buffers
+from tinyfuse.lower.device_nests import Arranged, nested
+from tinyfuse.records import dataclass, replace
+from tinyfuse.stage.expr import (
+    Const,
+    Expr,
+    IndexTest,
+    Load,
+    axes_of,
+    rewrite,
+    substitute,
+    walk,
+)
+from tinyfuse.stage.index import Affine, Axis, affine
+
+SIDE = 16  # threads of a block along rows, and along columns
+BANKS = 32  # of shared memory, each of 4 bytes
+# By the least extent of rows and columns: of how many of both each thread has, and steps at a time.
+SHAPES = ((128, 8, 8), (32, 4, 16))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tile:
+    """around: loops that each block is at one step of. rows, columns: those a tile is cut from.
+    each: rows, and columns, of a thread. steps: of the sums at a time. outer: loops of the sums
+    around the innermost one, `along`. before, after: what is done for each element, besides."""
+
+    around: tuple[For, ...]
+    rows: Axis
+    columns: Axis
+    each: int
+    steps: int
+    outer: tuple[For, ...]
+    along: Axis
+    sums: tuple[Store, ...]
+    registers: tuple[Buffer, ...]
+    before: tuple[Store, ...]
+    after: tuple[Statement, ...]
+
+    @property
+    def side(self) -> int:
+        return SIDE * self.each
+
+
+def tile_of(nest: Arranged) -> Tile | None:
+    """How to tile what a nest computes for each step; None where it is no such sum."""
+    loops = [each for each in nest.body if isinstance(each, For)]
+    if len(loops) != 1 or nest.serial or len(nest.shared) < 2:
+        return None
+    chain, at = [loops[0]], nest.body.index(loops[0])
+    while len(chain[-1].body) == 1 and isinstance(inner := chain[-1].body[0], For):
+        chain.append(inner)
+    if any(each.count is not None for each in chain):
+        return None
+    sums, start = _stores(chain[-1].body), _stores(nest.body[:at])
+    if sums is None or start is None:
+        return None
+    registers = [each.buffer for each in sums]
+    made = {each.buffer for each in nest.body if isinstance(each, Alloc)}
+    alone = all(buffer.scope is Scope.REGISTER for buffer in registers)
+    if not alone or len({*registers}) < len(registers) or {*registers} != made:
+        return None
+    found = Tile(
+        around=(),
+        rows=nest.shared[-2].variable,
+        columns=nest.shared[-1].variable,
+        each=0,
+        steps=0,
+        outer=tuple(chain[:-1]),
+        along=chain[-1].variable,
+        sums=sums,
+        registers=tuple(registers),
+        before=start,
+        after=tuple(nest.body[at + 1 :]),
+    )
+    return next(filter(None, (_placed(found, nest, *pair) for pair in _pairs(nest))), None)
+
+
+def _stores(body: Sequence[Statement]) -> tuple[Store, ...] | None:
+    """Statements that only store, besides those that make buffers."""
+    found = [each for each in body if isinstance(each, Store)]
+    others = [each for each in body if not isinstance(each, (Store, Alloc))]
+    return None if others else tuple(found)
+
+
+def _pairs(nest: Arranged) -> list[tuple[For, For]]:
+    """Loops over rows and columns, the last of the nest first."""
+    return [
+        (rows, columns)
+        for columns, rows in product(reversed(nest.shared), repeat=2)
+        if nest.shared.index(rows) < nest.shared.index(columns)
+    ]
+
+
+def _placed(tile: Tile, nest: Arranged, rows: For, columns: For) -> Tile | None:
+    least = min(rows.variable.extent, columns.variable.extent)
+    shape = next((shape for shape in SHAPES if least >= shape[0]), None)
+    if shape is None or tile.along.extent < shape[2] or tile.along.start:
+        return None
+    if rows.variable.start or columns.variable.start:
+        return None
+    around = tuple([loop for loop in nest.shared if loop not in (rows, columns)])
+    found = replace(
+        tile, around=around, rows=rows.variable, columns=columns.variable,
+        each=shape[1], steps=shape[2],
+    )  # fmt: skip
+    sides = [_depends(part, found) for sum_ in found.sums for part in _staged(sum_.value, found)]
+    both = (True, False) in sides and (False, True) in sides
+    unstaged = any(
+        isinstance(node, Load) and node.source not in found.registers and node not in inside
+        for sum_ in found.sums
+        for inside in [_inside(_staged(sum_.value, found))]
+        for node in walk(sum_.value)
+    )
+    return found if both and not unstaged else None
+
+
+def _inside(parts: Sequence[Expr]) -> set[Expr]:
+    return {node for part in parts for node in walk(part)}
+
+
+def _depends(part: Expr, tile: Tile) -> tuple[bool, bool]:
+    """Whether an expression depends on the rows, and on the columns."""
+    axes = {axis for node in walk(part) for axis in axes_of(node)}
+    return tile.rows in axes, tile.columns in axes
+
+
+def _staged(root: Expr, tile: Tile) -> list[Expr]:
+    """The largest parts of what is summed that depend on rows or columns alone, not on both, and
+    that something is loaded for."""
+    found: list[Expr] = []
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        loads = [each for each in walk(node) if isinstance(each, Load)]
+        own = any(load.source in tile.registers for load in loads)
+        if loads and not own and _depends(node, tile) != (True, True):
+            found.append(node)
+        else:
+            pending += reversed(node.parts)
+    return list(dict.fromkeys(found))
+
+
+# --- the tile as loops ----------------------------------------------------------------------------
+
+
+class TileLowering:
+    """The statements of one tile, for 256 threads."""
+
+    def __init__(self, tile: Tile) -> None:
+        self.tile = tile
+        side, extent = tile.side, tile.each
+        self.row_block, self.column_block = (
+            Axis(f"{axis.name}_block", -(-axis.extent // side))
+            for axis in (tile.rows, tile.columns)
+        )
+        self.down, self.across = Axis("ty", SIDE), Axis("tx", SIDE)
+        self.row, self.column = Axis("row", extent), Axis("column", extent)
+        thread = affine(self.down) * SIDE + self.across
+        self.own = thread * extent * extent + affine(self.row) * extent + self.column
+        size = side * side
+        self.locals = {
+            buffer: replace(buffer, size=size, scope=Scope.LOCAL) for buffer in tile.registers
+        }
+        own = [(tile.rows, self.row_block, self.row, self.down)]
+        own.append((tile.columns, self.column_block, self.column, self.across))
+        self.places: dict[Axis, Affine] = {
+            axis: affine(block) * side + affine(number) * SIDE + thread
+            for axis, block, number, thread in own
+        }
+
+    @property
+    def outer(self) -> tuple[For, ...]:
+        """The loops that blocks share."""
+        axes = (self.row_block, self.column_block)
+        return (*self.tile.around, *[For(axis, LoopKind.BLOCKS, ()) for axis in axes])
+
+    def statements(self) -> tuple[Statement, ...]:
+        tile, whole = self.tile, self.tile.along.extent // self.tile.steps
+        declared = [Alloc(buffer) for buffer in self.locals.values()]
+        parts = list(dict.fromkeys(p for each in tile.sums for p in _staged(each.value, tile)))
+        shared = {part: self.memory(number, part) for number, part in enumerate(parts)}
+        declared += [Alloc(buffer) for buffer in shared.values()]
+        group = Axis(f"{tile.along.name}_outer", whole)
+        inside = self.steps(shared, affine(group) * tile.steps, tile.steps)
+        body: tuple[Statement, ...] = (For(group, LoopKind.SERIAL, inside),)
+        rest = tile.along.extent % tile.steps
+        if rest:
+            body += self.steps(shared, affine(whole * tile.steps), rest)
+        if tile.outer:
+            body = (nested(tile.outer, LoopKind.SERIAL, body),)
+        start, end = self.elements(tile.before), self.elements(self.guarded(tile.after))
+        return (*declared, *([start] if tile.before else []), *body, end)
+
+    def memory(self, number: int, part: Expr) -> Buffer:
+        pad = 0 if _depends(part, self.tile)[1] else BANKS // self.tile.steps
+        size = self.tile.steps * (self.tile.side + pad)
+        return Buffer(f"tile_{number}", part.dtype, size, Scope.SHARED)
+
+    def at(self, part: Expr, step: Affine, place: Affine) -> Affine:
+        """Where in shared memory a part is."""
+        rows = not _depends(part, self.tile)[1]
+        length = self.tile.side + (BANKS // self.tile.steps if rows else 0)
+        return step * length + place
+
+    def steps(
+        self, shared: Mapping[Expr, Buffer], first: Affine, count: int
+    ) -> tuple[Statement, ...]:
+        """Copy what some steps of the sums read, then do them."""
+        copies = [self.copied(part, buffer, first, count) for part, buffer in shared.items()]
+        step = Axis(self.tile.along.name, count)
+        known: dict[Expr, Expr] = {}
+        for part, buffer in shared.items():
+            columns = _depends(part, self.tile)[1]
+            number, thread = (self.column, self.across) if columns else (self.row, self.down)
+            place = self.at(part, affine(step), affine(number) * SIDE + thread)
+            known[part] = Load(buffer, (place,))
+        sums = tuple(
+            [
+                Store(
+                    each.buffer, each.position, rewrite(each.value, lambda leaf: leaf, None, known)
+                )
+                for each in self.tile.sums
+            ]
+        )
+        return (
+            *copies,
+            self.elements((For(step, LoopKind.SERIAL, self.unrolled(sums)),), bare=True),
+        )
+
+    def copied(self, part: Expr, buffer: Buffer, first: Affine, count: int) -> Statement:
+        tile = self.tile
+        columns = _depends(part, tile)[1]
+        axis, block = (tile.columns, self.column_block) if columns else (tile.rows, self.row_block)
+        step, place = Axis("step", count), Axis("place", tile.side)
+        where = affine(block) * tile.side + place
+        values = {axis: where, tile.along: first + step}
+        store = Store(buffer, self.at(part, affine(step), affine(place)), substitute(part, values))
+        body: tuple[Statement, ...] = (store,)
+        if axis.extent % tile.side:
+            zero = Const(part.dtype.type(0))
+            test = IndexTest(where, None, axis.extent)
+            body = (If(test, body, (replace(store, value=zero),)),)
+        along = [abs(load.indices[0].coefficient(tile.along)) for load in _loads(part)]
+        order = (place, step) if 1 in along else (step, place)
+        for each in reversed(order):
+            body = (For(each, LoopKind.THREADS, body),)
+        return body[0]
+
+    def guarded(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+        """What is done for the elements that there are."""
+        made = tuple(body)
+        for axis in (self.tile.columns, self.tile.rows):
+            if axis.extent % self.tile.side:
+                made = (If(IndexTest(self.places[axis], None, axis.extent), made, ()),)
+        return made
+
+    def unrolled(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        inner = For(self.column, LoopKind.UNROLL, body)
+        return (For(self.row, LoopKind.UNROLL, (inner,)),)
+
+    def elements(self, body: Sequence[Statement], bare: bool = False) -> Statement:
+        """Statements by all threads, for each of their elements. bare: which say so themselves."""
+        inner = tuple(body) if bare else self.unrolled(tuple(body))
+        inner = substitute_axes(inner, self.places)
+        moved = dict.fromkeys(self.locals, lambda _: self.own)
+        inner = with_buffers(inner, self.locals, moved=moved)
+        across = For(self.across, LoopKind.THREADS, inner)
+        return For(self.down, LoopKind.THREADS, (across,))
+
+
+def _loads(part: Expr) -> list[Load]:
+    return [node for node in walk(part) if isinstance(node, Load)]
