@@ -153,7 +153,7 @@ def test_a_product_copies_its_second_matrix_so() -> None:
     loops = planned(stages)
     assert [kernel.stages for kernel in loops.kernels] == [("y_copy",), ("out_local", "out")]
     (node,) = transposes(loops)
-    assert (node.rows, node.columns, node.to.step, node.block.step) == (128, 32, 32, 128)
+    assert (node.rows, node.columns, node.to.step, node.block.step) == (128, 48, 48, 128)
 
 
 # --- which ----------------------------------------------------------------------------------------

@@ -105,7 +105,8 @@ def _copied(node: For) -> tuple[list[Axis], Load | None]:
     store = body[0]
     if len(body) > 1 or not isinstance(store, Store) or not isinstance(store.value, Load):
         return axes, None
-    return axes, store.value
+    whole = axes and is_along(store.position, axes[-1])  # else it is a transpose
+    return axes, store.value if whole else None
 
 
 def _is_apart(load: Load, length: int, machine: Machine) -> bool:
