@@ -14,8 +14,8 @@
 // elements of a loop is not taken then for what was just stored.
 enum {
   SCRATCH_ALIGNMENT = 64,
-  HEADER = 4096,    // bytes before the elements: how many can be there
-  LARGE = 4 << 20,  // smaller blocks malloc keeps by itself, even several
+  HEADER = 4096,   // bytes before the elements: how many can be there
+  LARGE = 4 << 20, // smaller blocks malloc keeps by itself, even several
   HUGE_PAGE = 2 << 20,
   MOST_KEPT = 8,
 };
