@@ -116,3 +116,13 @@ def f(x: Any) -> Any:
 def test_jitted_functions_are_pickled_with_it():
     again = pickle.loads(pickle.dumps(smoothed))
     assert again is smoothed
+
+
+def test_complex_numbers_of_pythons_are_known():
+    turned = tinyfuse.jit(lambda x, n: x * (1j * n), dynamic="n")
+    with pytest.raises(NumberConversionError, match=r"write np.complex128\(1j\) in its place"):
+        turned(LINE, 3)
+    scaled = tinyfuse.jit(lambda x, n: x * (np.complex128(1j) * n), dynamic="n")
+    np.testing.assert_array_equal(scaled(LINE, 3), LINE * 3j)
+    with pytest.raises(NumberConversionError, match="a complex number of Python's"):
+        tinyfuse.jit(lambda n: n == 1j, dynamic="n")(1)

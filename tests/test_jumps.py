@@ -285,3 +285,68 @@ def test_known_conditions_are_pythons():
         assert type(expected) is type(found)
         if expected is not None:
             np.testing.assert_array_equal(found[0], expected[0])
+
+
+def test_ranges_of_dynamic_integers_may_be_left():
+    def first(x: Any, n: int, m: int) -> Any:
+        total = np.float64(0)
+        for i in range(n):
+            for j in range(i, m):
+                if (i + j) % 2:
+                    continue
+                total += x[i, j]
+                if total > 2:
+                    return total, i
+        return total, -1
+
+    square = LINE[:81].reshape(9, 9)
+    compiled = tinyfuse.jit(first, dynamic=("n", "m"))
+    for n, m in ((0, 0), (0, 9), (4, 9), (9, 9), (9, 0), (1, 1)):
+        assert compiled(square, n, m) == first(square, n, m)
+    assert compiled.cache_info().misses == 1
+
+
+def test_views_are_written_where_data_decides():
+    def written(z: Any, x: Any) -> Any:
+        for i in range(100):
+            z.real[i % 20] += z.imag[(i * 7) % 20]
+            if z[i % 20].real > 3:
+                continue
+            z.imag[i % 20] *= 0.5
+            if x[i % 20] > 0:
+                x[1:][i % 20] *= 0.5
+        return z
+
+    z = LINE[:20] + 1j * LINE[20:40]
+    (one, x), (other, y) = (z.copy(), LINE.copy()), (z.copy(), LINE.copy())
+    written(one, x)
+    tinyfuse.jit(written)(other, y)
+    np.testing.assert_array_equal(other, one)
+    np.testing.assert_array_equal(y, x)
+
+
+def test_elements_of_what_is_no_array_are_pythons():
+    class Holder:
+        def __init__(self) -> None:
+            self.rows = [[0], [0]]
+
+    def put(x: Any) -> Any:
+        holder = Holder()
+        if x[0] > 0:
+            holder.rows[0][0] = 1
+        return x + holder.rows[0][0]
+
+    with pytest.raises(BoolConversionError):
+        tinyfuse.jit(put)(LINE)
+
+
+def test_nothing_beside_an_array_is_told():
+    def perhaps(x: Any) -> Any:
+        for i in range(90):
+            if x[i] > 1:
+                return None
+        return x
+
+    with pytest.raises(BoolConversionError) as raised:
+        tinyfuse.jit(perhaps)(LINE)
+    assert "the_result is None where the test is true, else float64[90]" in str(raised.value)

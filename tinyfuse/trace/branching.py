@@ -174,7 +174,9 @@ class _Merged:
             if len(found) == len(common):
                 return found
         old, new = [
-            "nothing" if side.after[at] is MISSING else ", ".join(map(str, side.carries[at].given))
+            "nothing"
+            if side.after[at] is MISSING
+            else ", ".join(map(str, side.carries[at].given)) or repr(side.after[at])
             for side in (self.yes, self.no)
         ]
         error = errors.BoolConversionError(

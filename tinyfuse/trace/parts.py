@@ -92,16 +92,23 @@ def _statements(node: ast.If) -> list[ast.stmt]:
 
 
 def _bind(targets: Sequence[ast.expr], names: set[str]) -> bool:
-    """Add the names that targets bind; whether they are names and elements of names alone."""
+    """Add the names that targets bind; whether they are names and elements alone."""
     for target in targets:
         if isinstance(target, (ast.Tuple, ast.List)):
             if not _bind(target.elts, names):
                 return False
         elif isinstance(target, ast.Name):
             names.add(target.id)
-        elif not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+        elif not isinstance(target, ast.Subscript) or _array_of(target) is None:
             return False
     return True
+
+
+def _array_of(target: ast.expr) -> str | None:
+    """The name of the array of whose view elements are written, as of `x[1:][i]`, `z.real[i]`."""
+    while isinstance(target, (ast.Subscript, ast.Attribute)):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None
 
 
 def targets_alone(node: ast.stmt) -> set[str]:
@@ -116,11 +123,10 @@ def targets_alone(node: ast.stmt) -> set[str]:
 
 def written_in_parts(node: ast.If) -> list[str]:
     """The names of what the parts put elements into."""
-    found = []
+    found: list[str | None] = []
     for statement in _statements(node):
         targets = getattr(statement, "targets", [getattr(statement, "target", None)])
-        for each in [inner for target in targets if target for inner in ast.walk(target)]:
-            if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store):
-                assert isinstance(each.value, ast.Name)
-                found.append(each.value.id)
-    return sorted(set(found))
+        inner = [each for target in targets if target for each in ast.walk(target)]
+        stored = [each for each in inner if isinstance(each, ast.Subscript)]
+        found += [_array_of(each) for each in stored if isinstance(each.ctx, ast.Store)]
+    return sorted({name for name in found if name is not None})

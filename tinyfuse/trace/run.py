@@ -69,10 +69,11 @@ def trace(
         except Roll as roll:
             wanted.add(roll.place)
         except Exception as error:
-            if isinstance(error, errors.BoolConversionError) and not branches:
-                branches = True
-                continue
             places = rolling.failed[:1] or (rolling.rolled if _needs_value(error) else [])
+            asked = isinstance(error, errors.BoolConversionError)
+            if not branches and (asked or (_needs_value(error) and not places)):
+                branches = True  # also for the range of a loop with jumps
+                continue
             if not places:
                 _tell_reasons(error, unrolled)
                 raise

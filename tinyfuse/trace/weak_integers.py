@@ -93,16 +93,23 @@ def _comparison(name: str, a: Any, b: Any) -> Any:
 _NUMBERS = (bool, int, float, TracedInt, TracedFloat)
 
 
+def _with_complex(x: TracedInt, other: Any) -> Any:
+    """As of TracedFloat: no complex number of Python's is known at run time only."""
+    if type(other) is complex:
+        _need(x, f"a complex number of Python's (write np.complex128({other}) in its place)")
+    return NotImplemented
+
+
 def _methods(implementation: Callable[..., Any], name: str) -> tuple[Any, Any]:
     def forward(self: TracedInt, other: Any) -> Any:
         if type(other) in _NUMBERS:
             return operate(implementation, name, self, other)
-        return NotImplemented
+        return _with_complex(self, other)
 
     def reflected(self: TracedInt, other: Any) -> Any:
         if type(other) in _NUMBERS:
             return operate(implementation, name, other, self)
-        return NotImplemented
+        return _with_complex(self, other)
 
     return forward, reflected
 
@@ -148,9 +155,9 @@ def _need(self: Any, what: str) -> NoReturn:
         if self._builder is not state.builder:
             raise leaked()
         raise errors.NumberConversionError(
-            f"{what} needs the value of an integer of a loop, which is known only when the "
-            "compiled function runs; use it as the index of an array, in arithmetic, or in "
-            "np.where"
+            f"{what} needs the value of an integer of a loop, or of one that is dynamic, which is "
+            "known only when the compiled function runs; use it as the index of an array, in "
+            "arithmetic, or in np.where"
         )
 
     operate(fail)
