@@ -266,6 +266,28 @@ def test_a_jitted_function_runs_on_the_gpu(driver: FakeDriver, monkeypatch: pyte
     assert driver.state.launches == 1
 
 
+def test_only_what_runs_on_the_cpu_is_profiled(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch):
+    entry = functools.partial(DeviceEntry, device=Device(driver), compiled=driver.image)
+    monkeypatch.setattr(device_entry, "DeviceEntry", entry)
+    function, arguments = PROGRAMS["softmax"]
+    for target, words in (
+        (
+            "cuda",
+            "softmax runs on a GPU, whose kernels are not timed one by one: profile the function "
+            "with target='c', or the process with NVIDIA's Nsight Systems",
+        ),
+        (
+            "cuda-emulated",
+            "softmax runs on an emulated device, whose times say nothing of a GPU's: profile the "
+            "function with target='c'",
+        ),
+    ):
+        compiled = tinyfuse.jit(function, target=target).lower(*arguments).compile()
+        with pytest.raises(ValueError) as raised:
+            compiled.profile(*arguments)
+        assert str(raised.value) == words
+
+
 def test_a_jitted_function_without_a_gpu(monkeypatch: pytest.MonkeyPatch):
     def none() -> Device:
         return Device(Driver("libcuda-that-is-missing.so.1"))

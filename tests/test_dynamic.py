@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,8 +106,32 @@ def test_what_cannot_be():
         tinyfuse.jit(f, dynamic="x", static_argnames="x")
     with pytest.raises(ArgumentError, match="integers that are dynamic are those of int64"):
         smoothed(LINE, 2**63)
-    with pytest.raises(NumberConversionError):
-        tinyfuse.jit(lambda n: np.arange(n), dynamic="n")(3)
+
+
+@pytest.mark.parametrize(
+    ("what", "function"),
+    [
+        ("np.arange", lambda n: np.arange(n)),
+        ("np.arange", lambda n: np.arange(0, stop=2 * n)),
+        ("a grid", lambda n: np.mgrid[:n, :3]),
+        ("a grid", lambda n: np.r_[0:n]),
+        ("a grid", lambda n: np.r_[LINE, 0:n]),
+    ],
+)
+def test_ranges_of_a_length_that_only_a_call_knows(what: str, function: Callable[[int], Any]):
+    with pytest.raises(NumberConversionError) as raised:
+        tinyfuse.jit(function, dynamic="n")(3)
+    assert str(raised.value).split("\n")[0] == (
+        f"{what} to an integer of a loop or of a dynamic argument has a length that is known only "
+        "when the compiled function runs; take a part of a range of known length: "
+        "np.arange(len(x))[:n]"
+    )
+
+
+def test_what_is_to_be_written_instead_of_a_range():
+    function = tinyfuse.jit(lambda x, n: (x[:n] * np.arange(len(x))[:n]).sum(), dynamic="n")
+    for n in (0, 4, 90):
+        np.testing.assert_allclose(function(LINE, n), LINE[:n] @ np.arange(n), rtol=1e-12)
 
 
 def f(x: Any) -> Any:

@@ -163,18 +163,25 @@ _COUNTS: tuple[tuple[str, tuple[str, ...], Callable[[Mapping[str, float]], float
 )
 
 
+# Why kernels of a target are not profiled, and what to do instead.
+_ON_DEVICE = {
+    "cuda": "runs on a GPU, whose kernels are not timed one by one: profile the function with "
+    "target='c', or the process with NVIDIA's Nsight Systems",
+    "cuda-emulated": "runs on an emulated device, whose times say nothing of a GPU's: profile the "
+    "function with target='c'",
+}
+
+
 def profile(
     compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any], repeat: int
 ) -> Profile:
     """As `Compiled.profile`, which see."""
     if repeat < 1:
         raise ValueError(f"repeat must be positive, not {repeat}")
-    if compiled.lowered.machine.device:
-        raise ValueError(
-            f"{compiled.lowered.traced.name} runs on an emulated device, whose times say nothing of"
-            " a GPU's: profile the function with target='c'"
-        )
-    lowered, measured = compiled.lowered, measure(compiled, args, kwargs, repeat)
+    lowered = compiled.lowered
+    if lowered.machine.device:
+        raise ValueError(f"{lowered.traced.name} {_ON_DEVICE[lowered.options.target]}")
+    measured = measure(compiled, args, kwargs, repeat)
     threads = threads_of(lowered)
     return Profile(
         f"{lowered.traced.name}{lowered.traced.signature}",

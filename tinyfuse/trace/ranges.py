@@ -37,6 +37,7 @@ from tinyfuse.trace.operations import (
 from tinyfuse.trace.selection import promoting, where
 from tinyfuse.trace.stand_ins import replace, stand_in_for, stands_in_for
 from tinyfuse.trace.tracer import Tracer
+from tinyfuse.trace.weak_integers import refuse_lengths
 
 
 def _tracer(atom: Atom) -> Tracer:
@@ -59,6 +60,7 @@ def _as_range(made: np.ndarray, candidates: Sequence[Candidate] = ()) -> Any:
 
 @stands_in_for(np.arange)
 def arange(*args: Any, like: Any = None, **kwargs: Any) -> Any:
+    refuse_lengths("np.arange", (*args, *kwargs.values()))
     try:
         args, kwargs = as_numpy((args, kwargs))
     except UnknownError:
@@ -302,6 +304,7 @@ class _Grid:
 
 
 def _known(key: Any) -> Any:
+    _refuse_lengths(key if isinstance(key, tuple) else (key,))
     try:
         return as_numpy(key)
     except UnknownError:
@@ -309,6 +312,12 @@ def _known(key: Any) -> Any:
             "a grid from or to a traced number has a shape that depends on data: its ends must be "
             "Python numbers, len(x) or parts of x.shape"
         ) from None
+
+
+def _refuse_lengths(items: Sequence[Any]) -> None:
+    for item in items:
+        if isinstance(item, slice):
+            refuse_lengths("a grid", (item.start, item.stop, item.step))
 
 
 def _slice_candidates(part: slice) -> list[Candidate]:
@@ -337,6 +346,7 @@ class _Concatenator:
 
     def __getitem__(self, key: Any) -> Any:
         items = key if isinstance(key, tuple) else (key,)
+        _refuse_lengths(items)
         if not holds_tracer(list(items)):
             return (
                 as_traced_values(self.__wrapped__[key]) if _is_tracing() else self.__wrapped__[key]

@@ -1,13 +1,13 @@
 """Python integers that are known at run time only, weak in promotion as Python's are.
 
-They stand for the number of a turn in a loop and for what Python's arithmetic makes of it. They are
-int64: what is beyond that wraps around.
+They stand for the number of a turn in a loop, for a dynamic argument and for what Python's
+arithmetic makes of these. They are int64: what is beyond that wraps around.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,12 +23,14 @@ from tinyfuse.trace.operations import cast_atom
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import DIVISIONS, TracedFloat, TracedInt, check_divisor
 
+_KIND = "an integer of a loop or of a dynamic argument"
+
 
 def integer_atom(x: Any, builder: GraphBuilder) -> Atom:
     """An int64 atom for a run-time integer or a Python integer."""
     if type(x) is not TracedInt:
         if not -(2**63) <= x < 2**63:
-            raise OverflowError(f"{x} meets an integer of a loop, which is int64")
+            raise OverflowError(f"{x} meets {_KIND}, which is int64")
         return Literal(np.int64(x))
     if x._builder is not builder or builder is not state.builder:
         raise leaked()
@@ -151,14 +153,29 @@ def _power(self: TracedInt, other: Any, modulo: Any = None) -> Any:
 
 
 def _need(self: Any, what: str) -> NoReturn:
+    _refuse(
+        self,
+        f"{what} needs the value of {_KIND}, which is known only when the compiled function runs; "
+        "use it as the index of an array, in arithmetic, or in np.where",
+    )
+
+
+def refuse_lengths(what: str, ends: Iterable[Any]) -> None:
+    """Raises NumberConversionError where one of the ends of a range is known at run time only."""
+    for end in ends:
+        if type(end) is TracedInt:
+            _refuse(
+                end,
+                f"{what} to {_KIND} has a length that is known only when the compiled function "
+                "runs; take a part of a range of known length: np.arange(len(x))[:n]",
+            )
+
+
+def _refuse(self: Any, words: str) -> NoReturn:
     def fail() -> NoReturn:
         if self._builder is not state.builder:
             raise leaked()
-        raise errors.NumberConversionError(
-            f"{what} needs the value of an integer of a loop, or of one that is dynamic, which is "
-            "known only when the compiled function runs; use it as the index of an array, in "
-            "arithmetic, or in np.where"
-        )
+        raise errors.NumberConversionError(words)
 
     operate(fail)
     raise AssertionError
