@@ -20,16 +20,15 @@ from typing import Any
 import numpy as np
 
 from tinyfuse.dtypes import FLOAT32, FLOAT64, FLOATING
-from tinyfuse.graph.scalar_ops import EXP_NONPOSITIVE, SCALAR_OPS
+from tinyfuse.graph.scalar_ops import EXP_NONPOSITIVE, FMA, SCALAR_OPS
 from tinyfuse.runtime.build import build
 from tinyfuse.runtime.numerics import Loop, library_text
 
 # Operations on floating-point numbers with numpy's bits, though their rows do not promise them.
 _EXACT = ("maximum", "minimum", "fmax", "fmin", "float_power")
 _SAME = (EXP_NONPOSITIVE,)  # as another function, where it is defined
-_INEXACT = [
-    name for name, op in SCALAR_OPS.items() if not op.exact and name not in (*_EXACT, *_SAME)
-]
+_OTHERS = (*_EXACT, *_SAME, FMA)  # the last is an operation of C itself
+_INEXACT = [name for name, op in SCALAR_OPS.items() if not op.exact and name not in _OTHERS]
 FUNCTIONS = tuple(sorted(_INEXACT))
 UNARY = tuple(name for name in FUNCTIONS if SCALAR_OPS[name].arity == 1)
 BINARY = tuple(name for name in FUNCTIONS if SCALAR_OPS[name].arity == 2)

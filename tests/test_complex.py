@@ -312,3 +312,25 @@ def test_finite_check_reads_parts() -> None:
     z[1] = 0
     with pytest.raises(NonFiniteError, match=r" is (inf|nan), at"):
         tinyfuse.jit(lambda z: 1 / z, check="nan")(z)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+def test_products_that_alternate_are_rounded_before_they_are_added(dtype: np.dtype) -> None:
+    """gcc 12 makes one instruction of them in any case, if it makes vectors of them."""
+
+    def cube(z: Any) -> Any:
+        return z**3
+
+    def alternating(x: Any, y: Any) -> Any:
+        out = np.empty((len(x), 2), x.dtype)
+        out[:, 0], out[:, 1] = x * x - y, x * x + y
+        return out
+
+    z = numbers(48, dtype=dtype)
+    x, y = z.real.copy(), z.imag.copy()
+    even, odd = x * x - y * y, x * y + y * x
+    expected = np.empty_like(z)
+    expected.real, expected.imag = x * even - y * odd, x * odd + y * even
+    for options in ({}, {"fuse": False}):
+        assert difference(expected, tinyfuse.jit(cube, **options)(z)) is None
+        assert difference(alternating(x, y), tinyfuse.jit(alternating, **options)(x, y)) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -224,3 +225,17 @@ def test_elements_that_begin_elsewhere_are_loaded_one_by_one():
     lowered = tinyfuse.jit(lambda x: x[:, 1:] * 2).lower(x).on("cuda")
     report = run_program(lowered.cuda[0], flat([x]))
     assert {each.bytes for each in report.launches[0].accesses} == {4}
+
+
+def test_complex_arguments_are_emulated_too():
+    def turned(z: Any) -> Any:
+        z.imag[::2] = 1
+        return np.fft.fft(z) * 1j
+
+    z = np.arange(12) + 1j * np.arange(12)[::-1]
+    emulated, compiled = z.copy(), z.copy()
+    np.testing.assert_array_equal(
+        tinyfuse.jit(turned, target="cuda-emulated")(emulated), tinyfuse.jit(turned)(compiled)
+    )
+    np.testing.assert_array_equal(emulated, compiled)
+    assert (emulated.imag[::2] == 1).all()

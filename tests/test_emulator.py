@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -272,7 +273,7 @@ def test_what_plain_pointers_write_has_a_value(check: bool):
 
 def test_clang_gives_the_same(monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("ziglang")
-    monkeypatch.setenv("CC", f"{sys.executable} -m ziglang cc")
+    monkeypatch.setenv("CC", shlex.join([sys.executable, "-m", "ziglang", "cc"]))
     emulator.emulated.cache_clear()
     for made in (stencil(), tensor_cores()):
         for check in (True, False):

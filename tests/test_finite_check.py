@@ -236,15 +236,17 @@ def _has_other_constants(trace: Trace) -> bool:
 
 def _is_finite(value: Any) -> bool:
     value = np.asarray(value)
-    return value.dtype.kind != "f" or bool(np.isfinite(value).all())
+    return value.dtype.kind not in "fc" or bool(np.isfinite(value).all())
 
 
 def _finite(value: Any, large: bool) -> Any:
     """The array, with finite elements; large: the largest of them nearly as large as can be."""
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.flags.writeable:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fc" and value.flags.writeable:
         most = np.finfo(value.dtype).max
         finite = np.nan_to_num(value, nan=0, posinf=most, neginf=-most)
-        unit = finite / max(np.abs(finite).max(initial=0), 1)
+        unit = finite / max(
+            np.abs(finite.real).max(initial=0), np.abs(finite.imag).max(initial=0), 1
+        )
         value[...] = unit * (most / 4) if large else finite
     return value
 

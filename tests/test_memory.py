@@ -80,4 +80,4 @@ def test_small_models_are_in_the_order_of_the_array(array: np.ndarray) -> None:
     assert np.argsort([copied.strides[axis] for axis in long]).tolist() == (
         np.argsort([other.strides[axis] for axis in long]).tolist()
     )
-    model[...] = 1  # all of it is in memory
+    model[...] = np.zeros((), model.dtype)  # all of it is in memory

@@ -9,8 +9,8 @@ import pytest
 
 import tinyfuse
 from tinyfuse import errors
+from tinyfuse.executable import simplified_in_parts
 from tinyfuse.graph.ir import Eqn, Graph, Var
-from tinyfuse.graph.simplify import simplify
 from tinyfuse.loops.ir import Loops
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
@@ -217,8 +217,8 @@ def with_names(graph: Graph) -> Graph:
 
 
 def lowered(graph: Graph, name: str) -> Loops:
-    graph = Graph(name, graph.inputs, graph.eqns, graph.outputs)
-    return lower(default_schedule(build_stages(simplify(graph)), REFERENCE)[0], REFERENCE)
+    graph = simplified_in_parts(Graph(name, graph.inputs, graph.eqns, graph.outputs))
+    return lower(default_schedule(build_stages(graph), REFERENCE)[0], REFERENCE)
 
 
 def test_names_change_neither_fusion_nor_bits() -> None:

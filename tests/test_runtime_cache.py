@@ -16,7 +16,7 @@ from tests.runtime_programs import answering, run_python
 from tinyfuse.cache_directory import sha256, temporary_directory, usual_directory
 from tinyfuse.errors import CacheError, CompilationError
 from tinyfuse.runtime import cache
-from tinyfuse.runtime.build import build, cache_key, without_comments
+from tinyfuse.runtime.build import _LIKE_ALTERNATING, build, cache_key, without_comments
 from tinyfuse.runtime.library import load
 from tinyfuse.runtime.toolchain import Compiler, _find_compiler, find_compiler
 
@@ -364,3 +364,34 @@ def test_hits_and_misses_are_logged(caplog: pytest.LogCaptureFixture):
     assert [record.name for record in caplog.records] == [
         *("tinyfuse.cache", "tinyfuse.compile", "tinyfuse.cache"),
     ]
+
+
+ALTERNATING = """
+void alternating(const double *restrict a, double *restrict out) {
+  for (long i = 0; i < 48; i++) {
+    const double even = a[2 * i] * a[2 * i] - a[2 * i + 1] * a[2 * i + 1];
+    const double odd = a[2 * i] * a[2 * i + 1] + a[2 * i + 1] * a[2 * i];
+    out[2 * i] = a[2 * i] * even - a[2 * i + 1] * odd;
+    out[2 * i + 1] = a[2 * i] * odd + a[2 * i + 1] * even;
+  }
+}
+"""
+
+
+def test_no_library_has_instructions_that_alternate():
+    """Whatever the compiler makes of it, and though it is told not to contract."""
+    library = build(ALTERNATING, "alternating").read_bytes()
+    assert not _LIKE_ALTERNATING.search(library)
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("c4e2edb6c1", True),  # vfmaddsub231pd ymm0, ymm2, ymm1
+        ("62f2ed48b7c1", True),  # vfmsubadd231pd zmm0, zmm2, zmm1
+        ("c4e2edb8c1", False),  # vfmadd231pd ymm0, ymm2, ymm1
+        ("62f2ed48bac1", False),  # vfmsub231pd zmm0, zmm2, zmm1
+    ],
+)
+def test_instructions_that_alternate_are_found(code: str, found: bool):
+    assert bool(_LIKE_ALTERNATING.search(bytes.fromhex(code))) == found

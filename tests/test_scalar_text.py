@@ -273,15 +273,15 @@ def test_pycparser_reads_the_head() -> None:
 
 @pytest.mark.parametrize("path", sorted(runtime_c().glob("*_*.h")), ids=lambda path: path.name)
 def test_sources_are_formatted(path: Path) -> None:
-    assert clang_format(path.read_text()) == path.read_text()
+    assert clang_format(path.read_text(), path.name) == path.read_text()
 
 
 def test_heads_are_formatted() -> None:
     assert clang_format(whole_head().rstrip() + "\n") == whole_head().rstrip() + "\n"
 
 
-def clang_format(code: str) -> str:
+def clang_format(code: str, name: str = "x.c") -> str:
     tool = pytest.importorskip("clang_format").get_executable("clang-format")
     style = Path(__file__).parent.parent / ".clang-format"
-    command = [tool, f"--style=file:{style}", "--assume-filename=x.c"]
+    command = [tool, f"--style=file:{style}", f"--assume-filename={name}"]
     return subprocess.run(command, input=code, text=True, capture_output=True, check=True).stdout

@@ -156,8 +156,8 @@ def test_refusals_of_numpy(function: Callable[..., Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("function", "error", "message"),
     [
-        (lambda x: np.sum(x, dtype="complex64"), errors.UnsupportedDtypeError, "complex64 is not"),
-        (lambda x: np.mean(x, dtype=complex), errors.UnsupportedDtypeError, "complex128 is not"),
+        (lambda x: np.sum(x, dtype="longdouble"), errors.UnsupportedDtypeError, "longdouble is"),
+        (lambda x: np.mean(x, dtype=object), errors.UnsupportedDtypeError, "object is not"),
         (
             lambda x: np.max(x, axis=0, out=np.zeros(4, np.int8)),
             errors.UnsupportedArgumentError,

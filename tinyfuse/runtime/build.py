@@ -20,7 +20,7 @@ from tinyfuse.runtime.toolchain import Compiler, environment, find_compiler
 
 log = logging.getLogger("tinyfuse.compile")
 
-CACHE_VERSION = "1"  # of what a key is made of and of how libraries are called
+CACHE_VERSION = "2"  # of what a key is made of and of how libraries are called
 SHOWN_LINES = 20  # of a compiler's complaint
 # What gcc says where it is at fault itself, mostly in its vectorizer. Results are the same without.
 CRASH = "internal compiler error"
@@ -30,6 +30,23 @@ WITHOUT_VECTORS = ("-fno-tree-vectorize",)
 # makes vectors of statements one after the other: not where both types are in a text, then.
 WITHOUT_STATEMENT_VECTORS = ("-fno-tree-slp-vectorize",)
 _TYPES = re.compile(r"\bfloat\b"), re.compile(r"\bdouble\b")
+
+# gcc 12 makes one instruction, rounded once, of products that are subtracted and added in turn, as
+# `a * b - c` beside `a * b + c`, whatever -ffp-contract says. Libraries with bytes such as its are
+# looked at as text, and compiled without vectors if it is there.
+_ALTERNATING = re.compile(rb"\bvfm(addsub|subadd)")
+
+
+def _bytes_of(bits: int, value: int) -> bytes:
+    return b"[" + b"".join([b"\\x%02x" % x for x in range(256) if x & bits == value]) + b"]"
+
+
+# The map 0f38 with the prefix 66, in both encodings, and the opcodes.
+_LIKE_ALTERNATING = re.compile(
+    b"(\xc4%b%b|\x62%b%b.)" % (_bytes_of(31, 2), _bytes_of(3, 1), _bytes_of(15, 2), _bytes_of(7, 5))
+    + rb"[\x96\x97\xa6\xa7\xb6\xb7]",
+    re.DOTALL,
+)
 
 _SPLICE = re.compile(r"\\[ \t]*\n|\?\?/")
 _COMMENT = re.compile(
@@ -98,12 +115,15 @@ def _compile(
     cache.log.info("miss: %s %s", name, key[:12])
     start = time.perf_counter()
     command = compiler.call("kernel.c", "kernel.so", arguments)
-    place = cache.written(lambda where: _compile_in(where, head, text, name, command, key))
+    gcc = compiler.kind == "gcc"
+    place = cache.written(lambda where: _compile_in(where, head, text, name, command, key, gcc))
     log.info("%s: %s in %.0f ms", name, shlex.join(command), (time.perf_counter() - start) * 1e3)
     return place
 
 
-def _compile_in(where: Path, head: str, text: str, name: str, command: list[str], key: str) -> Path:
+def _compile_in(
+    where: Path, head: str, text: str, name: str, command: list[str], key: str, gcc: bool
+) -> Path:
     """Compile within a cache directory. Raises OSError where that cannot be written."""
     with cache.building(where) as folder:
         source, library = folder / "kernel.c", folder / "kernel.so"
@@ -113,14 +133,26 @@ def _compile_in(where: Path, head: str, text: str, name: str, command: list[str]
             log.warning(
                 "%s crashed on the C of %s: it is compiled without vectors", command[0], name
             )
-            status, complaint = run_compiler(
-                [*command, *WITHOUT_VECTORS], folder, environment(where)
-            )
+            command = [*command, *WITHOUT_VECTORS]
+            status, complaint = run_compiler(command, folder, environment(where))
+        if gcc and not status and _alternates(library, command, where):
+            log.info("%s: compiled without vectors, which would be rounded otherwise", name)
+            command = [*command, *WITHOUT_VECTORS]
+            status, complaint = run_compiler(command, folder, environment(where))
         if status or not library.exists():
             cache.require_space(where, complaint)
             kept = keep_refused(where, source, name, key)
             raise CompilationError(refusal(name, text, command, status, complaint, kept))
         return cache.store(where, key, source, library)
+
+
+def _alternates(library: Path, command: list[str], where: Path) -> bool:
+    """Whether a library that was just compiled has instructions that alternate."""
+    if not library.exists() or not _LIKE_ALTERNATING.search(library.read_bytes()):
+        return False
+    text = library.with_suffix(".s")
+    run_compiler([*command, "-S", "-o", text.name], library.parent, environment(where))
+    return not text.exists() or bool(_ALTERNATING.search(text.read_bytes()))
 
 
 def run_compiler(command: list[str], folder: Path, settings: dict[str, str]) -> tuple[int, str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tinyfuse.dtypes import is_complex, part_dtype
 from tinyfuse.emit.launch import CudaProgram
 from tinyfuse.errors import EmulationError
 from tinyfuse.runtime.emulated_program import run_program
@@ -34,7 +35,7 @@ class EmulatedEntry:
         """
         roles = [buffer.role for buffer in self.program.buffers]
         count = roles.count("input")
-        given = [array.reshape(-1) for array in arrays[:count]]
+        given = [_parts(array) for array in arrays[:count]]
         report = run_program(self.program, given)
         if report.error:
             raise EmulationError(report.error)
@@ -44,3 +45,9 @@ class EmulatedEntry:
 
     def __repr__(self) -> str:
         return f"<emulated {self.program.name}>"
+
+
+def _parts(array: np.ndarray) -> np.ndarray:
+    """The elements, of complex numbers their parts."""
+    flat = array.reshape(-1)
+    return flat.view(part_dtype(flat.dtype)) if is_complex(flat.dtype) else flat

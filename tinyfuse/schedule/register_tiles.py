@@ -174,8 +174,9 @@ def _outer(tile: Tile, machine: Machine) -> list[Loop]:
 
 def _shared(loops: Sequence[Loop], rows: Axis, cores: int) -> Loop:
     """The loop that threads share: the first one, unless another one has far more even parts, but
-    none over rows, as each thread would go through all columns."""
-    many = [loop for loop in loops if loop.axis.extent > 1]
+    none over rows, as each thread would go through all columns, and no part of another loop."""
+    whole = {loop.axis: loop for loop in reversed(loops)}
+    many = [loop for loop in loops if loop.axis.extent > 1 and whole[loop.axis] is loop]
     many = [loop for loop in many if loop is many[0] or loop.axis is not rows]
 
     def time(loop: Loop) -> float:

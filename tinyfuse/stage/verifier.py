@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import INT64, is_supported
+from tinyfuse.dtypes import INT64, is_complex, is_supported
 from tinyfuse.errors import VerificationError
 from tinyfuse.graph.reduce_ops import REDUCE_OPS
 from tinyfuse.graph.shapes import result_dtype
@@ -145,7 +145,8 @@ def _check_load(stage: Stage, load: Load, declared: dict[Stage, None]) -> None:
 
 
 def _check_dtype(stage: Stage, node: Expr) -> None:
-    _require(is_supported(node.dtype), stage, f"{node.dtype} is not supported")
+    real = is_supported(node.dtype) and not is_complex(node.dtype)
+    _require(real, stage, f"{node.dtype} is not supported")
     if isinstance(node, Accumulator):
         _require(node.dtype == stage.dtype, stage, f"it accumulates {node.dtype} in {stage.dtype}")
     if not isinstance(node, Op):
