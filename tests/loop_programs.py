@@ -223,6 +223,7 @@ class LoopProgram:
         namespace: dict[str, Any] = {"np": np}
         exec(compile(self.source, file, "exec"), namespace)
         made: Callable[..., Any] = namespace["program"]
+        made.__name__ = f"program_{self.seed}"  # many are compiled together
         return made
 
     def __str__(self) -> str:

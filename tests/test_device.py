@@ -196,7 +196,7 @@ def test_turns_that_a_call_counts_are_refused():
 def test_random_programs(first: int):
     seeds = range(first, first + BATCH)
     cases = [program_case(random_program(seed, effects=seed % 2 == 1)) for seed in seeds]
-    Ladder((), lambda case: False, emulated=True).climb(cases).check()
+    Ladder((), lambda case: False, emulated_of=lambda case: True).climb(cases).check()
 
 
 def test_example_programs():
@@ -204,7 +204,7 @@ def test_example_programs():
         Case(each.function, each.arguments(), name, name != "batched")
         for name, each in OTHERS.items()
     ]
-    Ladder((), lambda case: False, emulated=True).climb(cases).check()
+    Ladder((), lambda case: False, emulated_of=lambda case: True).climb(cases).check()
 
 
 # --- vectors --------------------------------------------------------------------------------------

@@ -176,6 +176,7 @@ def test_a_thorough_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.
         assert thorough.main([str(state), "--programs", count, "--jobs", "1"]) == 0
     done, report = thorough.load_state(state)
     assert (done, report.climbed["trace"], report.climbed["fused C"]) == (5, 5, 5)
+    assert report.climbed["fused CUDA"] == 2  # the first of each batch
     assert capsys.readouterr().out.count("5 of 5, 0 failures") == 1
 
 

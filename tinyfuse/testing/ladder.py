@@ -46,10 +46,10 @@ Results = Mapping[Case, list[np.ndarray]]
 class Ladder:
     """Climbs with many cases at once, so that the C of many is compiled together.
 
-    compiled: the variants of the C. emulated: whether the CUDA runs too, unfused and fused, in
-    threads that are emulated. loops_of: whether the loops of a case are also interpreted,
+    compiled: the variants of the C. loops_of: whether the loops of a case are also interpreted,
     element by element. jit_of: whether a case is also called through `tinyfuse.jit`, which
-    compiles it by itself.
+    compiles it by itself. emulated_of: whether its CUDA runs too, unfused and fused, in threads
+    that are emulated.
     """
 
     def __init__(
@@ -57,12 +57,11 @@ class Ladder:
         compiled: Sequence[Variant] | None = None,
         loops_of: Callable[[Case], bool] = lambda case: True,
         jit_of: Callable[[Case], bool] = lambda case: False,
-        emulated: bool = False,
+        emulated_of: Callable[[Case], bool] = lambda case: False,
     ):
         self.numerics = CompiledNumerics()
         self.compiled = usual_variants() if compiled is None else tuple(compiled)
-        self.loops_of, self.jit_of = loops_of, jit_of
-        self.emulated = emulated
+        self.loops_of, self.jit_of, self.emulated_of = loops_of, jit_of, emulated_of
         self.report = Report()
 
     def climb(self, cases: Iterable[Case]) -> Report:
@@ -75,8 +74,9 @@ class Ladder:
             for group in _apart(programs) if variant.vectors else [programs]:
                 for library, some in self._libraries(variant, group):
                     self._run(variant, library, some, results)
-        for fuse in (False, True) if self.emulated else ():
-            self._emulate(fuse, results)
+        chosen = {case: result for case, result in results.items() if self.emulated_of(case)}
+        for fuse in (False, True) if chosen else ():
+            self._emulate(fuse, chosen)
         return self.report
 
     # --- interpreted rungs ------------------------------------------------------------------------
