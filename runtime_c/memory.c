@@ -2,7 +2,8 @@
 //
 // The first touch of a page costs more than what most kernels do with it, and memory of this size
 // goes back to the system when an array is dropped. So that of large outputs is kept for a while,
-// and used for the next output that fits. The system may take its pages back when it needs them.
+// and used for the next output that fits. The system may take the pages of the largest back when it
+// needs them; to tell it so takes as long as to write 4 MiB, too much for smaller ones.
 #define _GNU_SOURCE
 #include "dispatch.h"
 #include <pthread.h>
@@ -14,8 +15,9 @@
 // elements of a loop is not taken then for what was just stored.
 enum {
   SCRATCH_ALIGNMENT = 64,
-  HEADER = 4096,   // bytes before the elements: how many can be there
-  LARGE = 4 << 20, // smaller blocks malloc keeps by itself, even several
+  HEADER = 4096,         // bytes before the elements: how many can be there
+  LARGE = 4 << 20,       // smaller blocks malloc keeps by itself, even several
+  LEAST_LENT = 16 << 20, // bytes of a block from which on the system may take its pages back
   HUGE_PAGE = 2 << 20,
   MOST_KEPT = 8,
 };
@@ -124,7 +126,7 @@ static void release(void *Py_UNUSED(context), void *pointer, size_t Py_UNUSED(si
   }
   if (kept_count == MOST_KEPT) free(take(kept_count - 1).block);
 #ifdef MADV_FREE
-  madvise(block, whole_pages(size), MADV_FREE);
+  if (size >= LEAST_LENT) madvise(block, whole_pages(size), MADV_FREE);
 #endif
   memmove(&kept[1], &kept[0], kept_count * sizeof kept[0]);
   kept[0] = (kept_block){block, size};
