@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 import tinyfuse
+from tinyfuse import large_pages
 from tinyfuse.large_pages import ALIGNMENT, BLOCK, LEAST, PAGE, copied, lasting
+
+
+@pytest.fixture
+def new_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left of the block before."""
+    monkeypatch.setattr(large_pages, "_free", np.empty(0, np.uint8))
 
 
 @pytest.mark.parametrize("nbytes", [0, 1, LEAST - 1, LEAST, LEAST + 1, BLOCK - PAGE, BLOCK])
@@ -20,8 +27,8 @@ def test_memory_has_the_bytes_that_were_asked_for(nbytes: int):
     assert found.ctypes.data % ALIGNMENT == 0 or not nbytes
 
 
+@pytest.mark.usefixtures("new_block")
 def test_weights_lie_one_after_the_other_in_blocks_that_begin_with_a_page():
-    lasting(BLOCK - PAGE)  # no more than a page is left of its block
     first, *others = [lasting(PAGE // 2 + 4) for _ in range(5)]
     assert first.ctypes.data % PAGE == 0
     distances = [other.ctypes.data - first.ctypes.data for other in others]
@@ -55,7 +62,7 @@ def test_a_copy_is_in_c_order_and_cannot_be_made_writable(shape: tuple[int, ...]
         found.flags.writeable = True
 
 
+@pytest.mark.usefixtures("new_block")
 def test_constants_lie_there():
-    lasting(BLOCK - PAGE)
     first, second = (tinyfuse.constant(np.ones((512, 512), np.float32)) for _ in range(2))
     assert second.ctypes.data - first.ctypes.data == first.nbytes
