@@ -118,64 +118,82 @@ def with_buffers(
     """A copy that uses other buffers; values: what some are, in place of loads and names. moved:
     for some of the old buffers where in the new one the element of a place is."""
 
-    def place(buffer: Buffer, position: Affine) -> Affine:
-        return moved[buffer](position) if buffer in moved else position
+    return _OtherBuffers(new, values, moved).block(statements)
 
-    def leaf(node: Expr) -> Expr:
-        if isinstance(node, Local):
-            return values.get(node, node)
-        if not isinstance(node, Load):
-            return node
-        old = node.source
-        if old in values:
-            return values[old]
-        buffer = new.get(old, old)
-        if buffer is old and old not in moved:
-            return node
-        return Load(buffer, tuple([place(old, index) for index in node.indices]), node.data)
 
-    def value(root: Expr) -> Expr:
-        return rewrite(root, leaf)
+class _OtherBuffers:
+    """Copies statements with other buffers: see `with_buffers`."""
 
-    def there(rows: Place) -> Place:
-        buffer, position = rows.buffer, place(rows.buffer, rows.position)
-        return replace(rows, buffer=new.get(buffer, buffer), position=position)
+    def __init__(
+        self,
+        new: Mapping[Buffer, Buffer],
+        values: Mapping[Buffer | Local, Expr],
+        moved: Mapping[Buffer, Callable[[Affine], Affine]],
+    ):
+        self.new, self.values, self.moved = new, values, moved
 
-    def copied(node: Statement) -> Statement:
+    def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+        return tuple(map(self.copied, body))
+
+    def nested(self, node: For | While | Block | If) -> Statement:
         if isinstance(node, For):
-            count = None if node.count is None else value(node.count)
-            return For(node.variable, node.kind, block(node.body), count)
+            count = None if node.count is None else self.value(node.count)
+            return For(node.variable, node.kind, self.block(node.body), count)
         if isinstance(node, While):
-            return While(value(node.test), block(node.body))
+            return While(self.value(node.test), self.block(node.body))
         if isinstance(node, Block):
-            return Block(block(node.body))
-        if isinstance(node, If):
-            return If(value(node.test), block(node.then), block(node.otherwise))
+            return Block(self.block(node.body))
+        return If(self.value(node.test), self.block(node.then), self.block(node.otherwise))
+
+    def copied(self, node: Statement) -> Statement:
+        if isinstance(node, (For, While, Block, If)):
+            return self.nested(node)
         if isinstance(node, Let):
-            return Let(node.local, value(node.value))
+            return Let(node.local, self.value(node.value))
         if isinstance(node, Sync):
             return node
         if isinstance(node, (Alloc, Combine)):
-            return replace(node, buffer=new.get(node.buffer, node.buffer))
+            return replace(node, buffer=self.buffer(node.buffer))
         if isinstance(node, Store):
-            offset = None if node.offset is None else value(node.offset)
-            buffer, position = node.buffer, place(node.buffer, node.position)
-            written = new.get(buffer, buffer)
-            return Store(written, position, value(node.value), offset, node.streamed)
+            offset = None if node.offset is None else self.value(node.offset)
+            position = self.place(node.buffer, node.position)
+            value = self.value(node.value)
+            return Store(self.buffer(node.buffer), position, value, offset, node.streamed)
         if isinstance(node, SortRow):
-            rows = (there(node.row), there(node.to), there(node.work))
+            rows = (self.there(node.row), self.there(node.to), self.there(node.work))
             return SortRow(node.sort, *rows, node.extent)
         if isinstance(node, Copy):
-            return Copy(there(node.row), there(node.to), node.extent)
+            return Copy(self.there(node.row), self.there(node.to), node.extent)
         if isinstance(node, Transpose):
-            places = (there(node.block), there(node.to))
+            places = (self.there(node.block), self.there(node.to))
             return Transpose(*places, node.rows, node.columns, node.lanes)
-        return replace(node, row=there(node.row))
+        return replace(node, row=self.there(node.row))
 
-    def block(body: Sequence[Statement]) -> tuple[Statement, ...]:
-        return tuple(map(copied, body))
+    def buffer(self, old: Buffer) -> Buffer:
+        return self.new.get(old, old)
 
-    return block(statements)
+    def place(self, buffer: Buffer, position: Affine) -> Affine:
+        return self.moved[buffer](position) if buffer in self.moved else position
+
+    def there(self, rows: Place) -> Place:
+        position = self.place(rows.buffer, rows.position)
+        return replace(rows, buffer=self.buffer(rows.buffer), position=position)
+
+    def value(self, root: Expr) -> Expr:
+        return rewrite(root, self.leaf)
+
+    def leaf(self, node: Expr) -> Expr:
+        if isinstance(node, Local):
+            return self.values.get(node, node)
+        if not isinstance(node, Load):
+            return node
+        old = node.source
+        if old in self.values:
+            return self.values[old]
+        buffer = self.buffer(old)
+        if buffer is old and old not in self.moved:
+            return node
+        return Load(buffer, tuple([self.place(old, at) for at in node.indices]), node.data)
 
 
 def rows_of(statement: Statement) -> tuple[Row | Rows, ...]:
