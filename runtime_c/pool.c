@@ -2,8 +2,10 @@
 //
 // No thread exists before the first loop that is long enough. A loop is cut into equal shares, one
 // for each thread, the caller among them: loops over the same rows, one after another and in call
-// after call, so find them in the caches of the same processor. A share is taken in chunks, and who
-// is done takes chunks of the others' shares; which thread runs which chunk must not matter. A
+// after call, so find them in the caches of the same processor. The share of a number is always
+// begun by the worker of that number; workers of higher numbers, there from a loop with more
+// threads, sleep on. A share is taken in chunks, and who is done takes chunks of the others'
+// shares; which thread runs which chunk must not matter. A
 // caller that finds the pool busy, that is itself inside such a loop, or that is not the process's
 // main thread, runs its whole loop by itself. A forked child has a fresh pool.
 #define _GNU_SOURCE
@@ -53,20 +55,27 @@ static struct {
   tf_task task;
   void *const *buffers;
   long chunk;
-  int threads;        // and shares
-  atomic_int open;    // whether workers may join
-  atomic_int tickets; // how many more may
-  atomic_int active;  // workers that may be looking at the fields
+  int threads;       // and shares
+  atomic_int open;   // whether workers may join
+  atomic_int active; // workers that may be looking at the fields
 } job;
 
 static atomic_flag owned = ATOMIC_FLAG_INIT;
 static atomic_ulong generation; // of jobs; changed under the mutex
 static atomic_int owner_waits;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER;
-static int sleepers; // under the mutex
-static int workers;  // under ownership
+static int workers; // under ownership
+
+// A worker: its number, where the caller is 0, the generation when it started, and where it sleeps.
+typedef struct {
+  int number;
+  unsigned long seen;
+  int asleep; // under the mutex
+  pthread_cond_t work;
+} recruit;
+
+static recruit recruits[MAX_THREADS];
 
 static long smaller(long a, long b) { return a < b ? a : b; }
 static long larger(long a, long b) { return a > b ? a : b; }
@@ -108,7 +117,7 @@ static void run_chunks(int own) {
 
 static void join_job(int number) {
   atomic_fetch_add(&job.active, 1);
-  if (atomic_load(&job.open) && atomic_fetch_sub(&job.tickets, 1) > 0) run_chunks(number);
+  if (atomic_load(&job.open) && number < job.threads) run_chunks(number);
   if (atomic_fetch_sub(&job.active, 1) == 1 && atomic_load(&owner_waits)) {
     pthread_mutex_lock(&mutex);
     pthread_cond_signal(&done);
@@ -116,34 +125,26 @@ static void join_job(int number) {
   }
 }
 
-static unsigned long next_generation(unsigned long seen) {
+static unsigned long next_generation(recruit *self, unsigned long seen) {
   for (int i = 0; i < PAUSES; i++) {
     unsigned long now = atomic_load(&generation);
     if (now != seen) return now;
     pause_processor();
   }
   pthread_mutex_lock(&mutex);
-  sleepers++;
-  while (atomic_load(&generation) == seen) pthread_cond_wait(&work, &mutex);
-  sleepers--;
+  self->asleep = 1;
+  while (atomic_load(&generation) == seen) pthread_cond_wait(&self->work, &mutex);
+  self->asleep = 0;
   pthread_mutex_unlock(&mutex);
   return atomic_load(&generation);
 }
 
-// What a worker is told: its number, where the caller is 0, and the generation when it started.
-typedef struct {
-  int number;
-  unsigned long seen;
-} recruit;
-
-static recruit recruits[MAX_THREADS];
-
 static void *worker(void *argument) {
-  const recruit *told = argument;
-  unsigned long seen = told->seen;
+  recruit *self = argument;
+  unsigned long seen = self->seen;
   for (;;) {
-    seen = next_generation(seen);
-    join_job(told->number);
+    seen = next_generation(self, seen);
+    join_job(self->number);
   }
   return NULL;
 }
@@ -160,9 +161,9 @@ static void start_workers(int wanted) {
   pthread_attr_setstacksize(&attributes, STACK_BYTES);
   pthread_t thread;
   while (workers < wanted) {
-    recruit *told = &recruits[workers];
-    *told = (recruit){workers + 1, atomic_load(&generation)};
-    if (pthread_create(&thread, &attributes, worker, told)) break;
+    recruit *next = &recruits[workers];
+    *next = (recruit){workers + 1, atomic_load(&generation), 0, PTHREAD_COND_INITIALIZER};
+    if (pthread_create(&thread, &attributes, worker, next)) break;
     workers++;
   }
   pthread_attr_destroy(&attributes);
@@ -172,7 +173,9 @@ static void start_workers(int wanted) {
 static void announce_job(int helpers) {
   pthread_mutex_lock(&mutex);
   atomic_fetch_add(&generation, 1);
-  for (long i = smaller(sleepers, helpers); i > 0; i--) pthread_cond_signal(&work);
+  for (int i = 0; i < smaller(workers, helpers); i++) {
+    if (recruits[i].asleep) pthread_cond_signal(&recruits[i].work);
+  }
   pthread_mutex_unlock(&mutex);
 }
 
@@ -199,7 +202,6 @@ static void run_parallel(int threads, tf_task task, void *const *buffers, long e
     shares[i].end = smaller(grain * (grains * (i + 1) / job.threads), extent);
   }
   int helpers = job.threads - 1;
-  atomic_store(&job.tickets, helpers);
   start_workers(helpers);
   atomic_store(&job.open, 1);
   announce_job(helpers);
@@ -225,8 +227,8 @@ static void start_afresh(void) {
   static const pthread_mutex_t new_mutex = PTHREAD_MUTEX_INITIALIZER;
   static const pthread_cond_t new_condition = PTHREAD_COND_INITIALIZER;
   mutex = new_mutex;
-  work = done = new_condition;
-  sleepers = workers = 0;
+  done = new_condition;
+  workers = 0;
   atomic_store(&generation, 0);
   atomic_store(&owner_waits, 0);
   atomic_store(&job.open, 0);

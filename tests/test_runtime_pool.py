@@ -157,15 +157,17 @@ def test_long_loops_are_cut_into_equal_shares_of_four_chunks_for_each_thread(cou
     assert chunks == [4, 4, 4, 2] * 2
 
 
-def test_a_thread_keeps_to_its_share_from_loop_to_loop():
-    """Where both are there in time: who is done early takes of the other's."""
+def test_a_thread_keeps_to_its_share_from_loop_to_loop(counting):
+    """Also beside workers of a loop that had more threads: both chunks wait for each other."""
+    count(counting, 1000, 1, 8)
     meeting = load(build(MEETING, "meeting", libc=True), "meeting")
-    kept = 0
-    for _ in range(50):
+    ran_by = set()
+    for _ in range(200):
         arrived, seen, threads = np.zeros(1, np.int32), np.zeros(2, np.int32), np.zeros(2, np.int64)
         meeting([arrived, seen, threads], None, 2)
-        kept += threads[0] == threading.get_native_id() != threads[1]
-    assert kept > 25
+        ran_by.add(tuple(threads.tolist()))
+    ((first, second),) = ran_by
+    assert first == threading.get_native_id() != second
 
 
 def test_one_thread_needs_no_pool(counting):
