@@ -30,7 +30,7 @@ from tinyfuse.loops.ir import (
     walk_statements,
 )
 from tinyfuse.loops.names import unused
-from tinyfuse.loops.rewrite import with_buffers, with_inside
+from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
 from tinyfuse.lower.barriers import WARP, with_barriers
 from tinyfuse.lower.device_blocks import BlockLowering
 from tinyfuse.lower.device_nests import Arranged, arranged, nested, simplified, with_places
@@ -40,7 +40,7 @@ from tinyfuse.lower.device_vectors import vectors
 from tinyfuse.lower.scratch import aligned
 from tinyfuse.machine import Device
 from tinyfuse.records import replace
-from tinyfuse.stage.index import Axis, flat_index
+from tinyfuse.stage.index import Axis, affine, flat_index
 
 # Steps of inner loops from which on the threads of a block share them, rather than each thread
 # going through all of them.
@@ -143,6 +143,7 @@ class _Mapping:
         blocks, threads, body = self.mapped(part)
         body = _with_names(body, self.buffers)
         counts = count(body)
+        body = _with_axes(body, {buffer.name for buffer in counts.parameters()})
         return replace(
             kernel,
             name=name,
@@ -262,6 +263,38 @@ def _with_names(body: tuple[Statement, ...], others: Collection[str]) -> tuple[S
             if name != each.buffer.name:
                 new[each.buffer] = replace(each.buffer, name=name)
     return with_buffers(body, new) if new else body
+
+
+def _with_axes(body: tuple[Statement, ...], others: Collection[str]) -> tuple[Statement, ...]:
+    """With another name for each loop variable that is called as a buffer is."""
+    statements = list(walk_statements(body))
+    taken = {*others, *[each.buffer.name for each in statements if isinstance(each, Alloc)]}
+    loops = [each.variable for each in statements if isinstance(each, For)]
+    names = {*taken, *[axis.name for axis in loops]}
+    new = {
+        axis: replace(axis, name=unused(axis.name, names))
+        for axis in dict.fromkeys(loops)
+        if axis.name in taken
+    }
+    return _over(body, new) if new else body
+
+
+def _over(body: Sequence[Statement], new: Mapping[Axis, Axis]) -> tuple[Statement, ...]:
+    """Statements with other variables in their loops."""
+    values = {old: affine(axis) for old, axis in new.items()}
+
+    def renamed(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+        inside = [with_inside(each, renamed) for each in statements]
+        return tuple(
+            [
+                replace(each, variable=new.get(each.variable, each.variable))
+                if isinstance(each, For)
+                else each
+                for each in inside
+            ]
+        )
+
+    return renamed(substitute_axes(body, values))
 
 
 def _without(body: Sequence[Statement], buffer: Buffer) -> tuple[Statement, ...]:

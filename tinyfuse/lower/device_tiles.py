@@ -215,15 +215,23 @@ class TileLowering:
         return (*declared, *([start] if tile.before else []), *body, end)
 
     def memory(self, number: int, part: Expr) -> Buffer:
-        pad = 0 if _depends(part, self.tile)[1] else BANKS // self.tile.steps
-        size = self.tile.steps * (self.tile.side + pad)
-        return Buffer(f"tile_{number}", part.dtype, size, Scope.SHARED)
+        return Buffer(
+            f"tile_{number}", part.dtype, self.tile.steps * self.length(part), Scope.SHARED
+        )
+
+    def length(self, part: Expr) -> int:
+        """Elements from one step to the next in shared memory: padded where neighbouring threads
+        store different steps, so that these lie in different banks."""
+        return self.tile.side + (BANKS // self.tile.steps if self.by_steps(part) else 0)
+
+    def by_steps(self, part: Expr) -> bool:
+        """Whether what is loaded lies along the steps in memory, and not along rows or columns."""
+        loads = [node for node in walk(part) if isinstance(node, Load)]
+        return 1 in [abs(load.indices[0].coefficient(self.tile.along)) for load in loads]
 
     def at(self, part: Expr, step: Affine, place: Affine) -> Affine:
         """Where in shared memory a part is."""
-        rows = not _depends(part, self.tile)[1]
-        length = self.tile.side + (BANKS // self.tile.steps if rows else 0)
-        return step * length + place
+        return step * self.length(part) + place
 
     def steps(
         self, shared: Mapping[Expr, Buffer], first: Affine, count: int
@@ -263,8 +271,7 @@ class TileLowering:
             zero = Const(part.dtype.type(0))
             test = IndexTest(where, None, axis.extent)
             body = (If(test, body, (replace(store, value=zero),)),)
-        along = [abs(load.indices[0].coefficient(tile.along)) for load in _loads(part)]
-        order = (place, step) if 1 in along else (step, place)
+        order = (place, step) if self.by_steps(part) else (step, place)
         for each in reversed(order):
             body = (For(each, LoopKind.THREADS, body),)
         return body[0]
@@ -289,7 +296,3 @@ class TileLowering:
         inner = with_buffers(inner, self.locals, moved=moved)
         across = For(self.across, LoopKind.THREADS, inner)
         return For(self.down, LoopKind.THREADS, (across,))
-
-
-def _loads(part: Expr) -> list[Load]:
-    return [node for node in walk(part) if isinstance(node, Load)]
