@@ -1,7 +1,8 @@
-"""A loop over any mathematical function is vectorized, also where another one uses the function."""
+"""Loops over any mathematical function are vectorized, and over any choice."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 from pathlib import Path
@@ -27,6 +28,19 @@ CHOICES = {
         x > 0.5, function(x), np.where(x < 0.1, 0, function(x + 1))
     ),
 }
+PREDICATES = (
+    lambda x, n: x > 0,
+    lambda x, n: np.isnan(x),
+    lambda x, n: np.signbit(x),
+    lambda x, n: n > 3,
+    lambda x, n: n.astype(bool),
+    lambda x, n: np.arange(len(x)) == 7,
+)
+MASKED = {
+    "one and not the other": lambda p, q, x, y: np.where(p & ~q, x, y),
+    "times a mask": lambda p, q, x, y: np.where(p, x, y) * q,
+    "nested": lambda p, q, x, y: np.where(p, 1, np.where(q, x, y)),
+}
 LOOPS = [*loops(), *[Loop(name, (FLOAT32,) * 2, FLOAT32) for name in ("remainder", "floor_divide")]]
 
 
@@ -43,6 +57,11 @@ def lines_of_vector_loops(gcc: Compiler, source: Path, march: str) -> set[int]:
     command = gcc.call(str(source), str(source.with_suffix(".so")), gcc.arguments(flags))
     said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     return {int(line) for line in re.findall(r"\.c:(\d+):\d+: optimized: loop vec", said)}
+
+
+def lines_of_loops(source: Path) -> set[int]:
+    lines = source.read_text().splitlines()
+    return {n for n, line in enumerate(lines, 1) if line.startswith("  for (long ")}
 
 
 @pytest.mark.parametrize("march", ["x86-64-v3", "x86-64-v4"])
@@ -73,7 +92,28 @@ def test_functions_of_choices_and_choices_of_functions_are_vectorized(
 
     source = tmp_path / "choices.c"
     source.write_text(tinyfuse.jit(every).lower(np.ones(1000, dtype)).as_text("c"))
-    text = source.read_text().splitlines()
-    loops = {n for n, line in enumerate(text, 1) if line.startswith("  for (long ")}
+    loops = lines_of_loops(source)
     assert len(loops) == len(FUNCTIONS)
+    assert loops <= lines_of_vector_loops(gcc, source, "x86-64-v4")
+
+
+@pytest.mark.parametrize("masked", MASKED)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_choices_by_masks_of_any_kind_are_vectorized(
+    gcc: Compiler, dtype: str, masked: str, tmp_path: Path
+) -> None:
+    pairs = list(itertools.product(PREDICATES, repeat=2))
+
+    def every(x, y, n):
+        results = []
+        for skipped, (p, q) in enumerate(pairs):
+            a, b, c = x[skipped:], y[skipped:], n[skipped:]
+            results.append(MASKED[masked](p(a, c), q(b, c), a, b))
+        return results
+
+    source = tmp_path / "masks.c"
+    x, n = np.ones(1000, dtype), np.ones(1000, np.int32)
+    source.write_text(tinyfuse.jit(every).lower(x, x, n).as_text("c"))
+    loops = lines_of_loops(source)
+    assert len(loops) == len(pairs)
     assert loops <= lines_of_vector_loops(gcc, source, "x86-64-v4")

@@ -94,10 +94,12 @@ class Point:
         free = _free(root, elements) if elements else ()
         for element in _operands_first(root):
             result = self._resolved(element.body, elements)
-            element.value = self._bound(element, result) if element in free else result
+            if element in free:
+                result = self._bound(element, self._read_ahead(element.body, result))
+            element.value = result
             for load in element.gathers:
                 self.gathered[load] = element.value
-        return self._resolved(body, elements)
+        return self._read_ahead(body, self._resolved(body, elements))
 
     def named(self, name: str, value: Expr) -> Expr:
         """A local for a value, so that it is computed once."""
@@ -145,6 +147,35 @@ class Point:
             return self._loaded(node) if element is None else element.value
 
         return rewrite(body, leaf, fold, self.gathered)
+
+    def _read_ahead(self, body: Expr, value: Expr) -> Expr:
+        """The value of a body, with names for elements that it chooses where one index is another.
+
+        There gcc puts the one in place of the other in the element's address too, which makes it
+        another element, read in that branch alone: no such loop is vectorized.
+        """
+        if not any(is_select(node) for node in walk(body)):
+            return value
+        chosen = [
+            part
+            for node in always_run(value, is_guard)
+            if is_select(node) and self._compares_indices(node.parts[0])
+            for part in node.parts[1:]
+            if isinstance(part, Load)
+        ]
+        names: dict[Expr, Expr] = {
+            part: self.named(part.source.name, part) for part in dict.fromkeys(chosen)
+        }
+        return rewrite(value, lambda leaf: names.get(leaf, leaf), fold)
+
+    def _compares_indices(self, condition: Expr) -> bool:
+        if isinstance(condition, Local):
+            condition = next((let.value for let in self.lets if let.local is condition), condition)
+        return (
+            isinstance(condition, Op)
+            and condition.name in ("equal", "not_equal")
+            and any(isinstance(part, Index) for part in condition.parts)
+        )
 
     def _loaded(self, load: Load) -> Expr:
         """An element of a stored stage: of two that are named first, where a bool says which."""
