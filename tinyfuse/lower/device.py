@@ -201,17 +201,18 @@ class _Mapping:
             blocks=blocks,
             threads=threads,
             at_once=self.at_once(body, threads),
-            fitted=(*self.fitted, *self.remedied()),
+            fitted=tuple(dict.fromkeys([*self.fitted, *self.remedied()])),
         )
 
     def at_once(self, body: Sequence[Statement], threads: int) -> int:
         """Blocks that a multiprocessor is to hold at once: as many as have registers for all, where
         the compiler would save or waste them without being told."""
-        tiled = any(isinstance(e, Alloc) and e.buffer.scope is Scope.LOCAL for e in body)
+        made = [each.buffer for each in walk_statements(body) if isinstance(each, Alloc)]
+        tiled = any(buffer.scope is Scope.LOCAL for buffer in made)
         return AT_ONCE // threads if tiled or self.remedy else 0
 
     def remedied(self) -> list[str]:
-        return [WORDS[Remedy.AT_ONCE]] if self.remedy is Remedy.AT_ONCE else []
+        return [WORDS[self.remedy]] if self.remedy else []
 
     def mapped(self, body: Sequence[Statement]) -> tuple[int, int, tuple[Statement, ...]]:
         """(blocks, threads, statements) of a kernel."""
