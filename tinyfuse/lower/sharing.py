@@ -10,7 +10,7 @@ from tinyfuse.loops.ir import LoopKind
 from tinyfuse.lower.storage import Storage
 from tinyfuse.machine import LINE_BYTES
 from tinyfuse.records import dataclass
-from tinyfuse.schedule.places import Loop, Places, Site, StagePlan
+from tinyfuse.schedule.places import Places, Site, StagePlan
 from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Stage
@@ -107,22 +107,33 @@ def place_over(
     """
     if stage.reduce_axes or stage.row_axis or stage.scatter or any(load.data for load in loads):
         return None
+    if not _computes_once(plan):
+        return None
     place = own.position([values[axis] for axis in stage.axes])
     found = [[index.substitute(values) for index in load.indices] for load in loads]
     apart = [source.position(indices) - place for indices in found]
     if not apart or not all(each.is_constant for each in apart):
         return None
-    nearest = min(each.constant for each in apart)
-    in_order = plan.store_at is None and [*stage.axes] == [loop.axis for loop in plan.loops]
-    in_order = in_order and all(_runs_in_order(loop) for loop in plan.loops)
-    if not in_order and any(each.constant for each in apart):
+    if any(each.constant for each in apart) and not _goes_in_order(stage, plan):
         return None
     line = LINE_BYTES // stage.dtype.itemsize
-    return nearest // line * line
+    return _first([each.constant for each in apart]) // line * line
 
 
-def _runs_in_order(loop: Loop) -> bool:
-    return loop.step == 1 and loop.kind in (LoopKind.SERIAL, LoopKind.VECTOR)
+def _computes_once(plan: StagePlan) -> bool:
+    return not any(loop.shifted for loop in plan.loops)
+
+
+def _goes_in_order(stage: Stage, plan: StagePlan) -> bool:
+    """Whether the loops of a stage compute all of it at once, element after element."""
+    whole = plan.store_at is None and [*stage.axes] == [loop.axis for loop in plan.loops]
+    return whole and all(
+        loop.step == 1 and loop.kind in (LoopKind.SERIAL, LoopKind.VECTOR) for loop in plan.loops
+    )
+
+
+def _first(places: Sequence[int]) -> int:
+    return min(places)
 
 
 def _computed_here(places: Places, site: Site) -> Sequence[Stage]:

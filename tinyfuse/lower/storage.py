@@ -110,7 +110,7 @@ class Storage:
         return prod(part.extent for part in self.parts[place + 1 :])
 
 
-def whole_lines(extents: Sequence[int], itemsize: int, first: int) -> tuple[tuple[int, ...], int]:
+def whole_lines(extents: Sequence[int], itemsize: int, first: int) -> tuple[list[int], int]:
     """The extents of rows that begin with cache lines, and how many elements to leave out for that.
 
     first: the element of each row from which on it is computed by vectors. A vector that is stored
@@ -118,9 +118,9 @@ def whole_lines(extents: Sequence[int], itemsize: int, first: int) -> tuple[tupl
     """
     line = LINE_BYTES // itemsize
     if prod(extents[:-1]) < 2 or extents[-1] * itemsize < LONG_ROW:
-        return tuple(extents), 0
+        return [*extents], 0
     lead = -first % line
-    return (*extents[:-1], -(-(lead + extents[-1]) // line) * line), lead
+    return [*extents[:-1], -(-(lead + extents[-1]) // line) * line], lead
 
 
 class Names:
