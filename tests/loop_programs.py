@@ -259,8 +259,8 @@ def loop_case(seed: int) -> Case | None:
         _ = case.trace
     except (BoolConversionError, InPlaceWriteError, NumberConversionError):
         return None
-    except ShapeError:  # of turns that are written out, and that a jump leaves before
-        jumps = any(word in program.source for word in ("break", "continue", "while"))
+    except ShapeError:  # of turns and branches that do not run
+        jumps = any(word in program.source for word in ("break", "continue", "while", "if"))
         if jumps or program.source.count("return") > 1:
             return None
         raise
