@@ -102,7 +102,7 @@ class _Total:
             totals[number] = self._block(LANES.lanes, number * size, whole)
             return totals
 
-        totals = counted_loop(blocks._atom, most, block, NUMPY.zeros(most + 1, self.dtype))
+        totals = counted_loop(blocks._atom, most, block, NUMPY.zeros(most + 2, self.dtype))
         return self._pairwise(totals, blocks, most)
 
     def _pairwise(self, totals: Any, blocks: Any, most: int) -> Any:
@@ -112,6 +112,7 @@ class _Total:
 
         def round_(state: Any) -> Any:
             totals, left = state
+            active().bounds[left._atom] = 1, most
             totals = counted_loop((left // 2)._atom, most // 2 + 1, pair, totals)
             totals[left // 2] = totals[NUMPY.maximum(left - 1, 0)]
             return totals, (left + 1) // 2
