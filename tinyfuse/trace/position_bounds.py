@@ -100,6 +100,33 @@ _ARITHMETIC: dict[str, Callable[..., Interval]] = {
 }
 
 
+# The factor of each integer in a sum; that of None is the number that is added.
+LinearForm = dict[Atom | None, int]
+
+
+def linear_form(builder: Any, atom: Atom, depth: int = DEEPEST) -> LinearForm:
+    """What sums, differences and products with literals make of other integers without axes."""
+    if isinstance(atom, Literal):
+        return {None: int(atom.value)} if atom.value else {}
+    eqn = builder.memory.producer(atom) if depth else None
+    op = eqn.params.get("op") if eqn is not None and eqn.primitive is p.elementwise else None
+    if op not in ("add", "subtract", "multiply") or eqn is None:
+        return {atom: 1}
+    one, other = [linear_form(builder, operand, depth - 1) for operand in eqn.inputs]
+    if op != "multiply":
+        return _combined(one, other, 1 if op == "add" else -1)
+    if one.keys() <= {None}:
+        one, other = other, one
+    return _combined({}, one, other.get(None, 0)) if other.keys() <= {None} else {atom: 1}
+
+
+def _combined(one: LinearForm, other: LinearForm, factor: int) -> LinearForm:
+    """One form and another one so many times."""
+    terms = [*one, *[each for each in other if each not in one]]
+    sums = {term: one.get(term, 0) + factor * other.get(term, 0) for term in terms}
+    return {term: number for term, number in sums.items() if number}
+
+
 def _of_extreme(eqn: Eqn) -> int | None:
     is_position = eqn.params["op"] in ("argmax", "argmin")
     return eqn.inputs[0].shape[eqn.params["axes"][0]] if is_position else None
