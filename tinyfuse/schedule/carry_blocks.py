@@ -7,13 +7,13 @@ vectors, so that nothing is combined across them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
 from tinyfuse.records import replace
-from tinyfuse.schedule.carried import Carried
+from tinyfuse.schedule.carried import Carried, Readers
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.edits import root_plan, with_loop
 from tinyfuse.schedule.loop_order import place_of, reads_through, with_inlined
@@ -21,6 +21,7 @@ from tinyfuse.schedule.pairs import fits_vectors
 from tinyfuse.schedule.places import Loop, Site, StagePlan
 from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.stage.analysis import consumers
 from tinyfuse.stage.expr import Load, depends_on
 from tinyfuse.stage.index import Axis, affine
 from tinyfuse.stage.ir import Order, Stage
@@ -80,6 +81,7 @@ class _Nest:
     def scheduled(self) -> Schedule:
         """Raises ScheduleError where it can't be done."""
         self._free()
+        self._keep_scores()
         at = self._root()
         self._sums(at)
         self._blocks()
@@ -96,6 +98,16 @@ class _Nest:
         for stage, site in self.schedule.places.seated:
             if site.stage in self.carried.stages and site.stage.order is Order.SERIAL:
                 self.plans[stage] = root_plan(stage)
+
+    def _keep_scores(self) -> None:
+        """Compute what blocks read of scores once, where vectors do it as the products are made."""
+        inlined, readers = self.schedule.places.inlined, consumers(self.schedule.stages)
+        scores = self.carried.scores if self.tiled else ()
+        kept = [_last_of_vectors(stage, readers, inlined) for stage in scores]
+        changed = [stage for stage in kept if stage in inlined]
+        if changed:
+            self.plans.update({stage: root_plan(stage) for stage in changed})
+            self.schedule = Schedule(self.schedule.stages, self.plans, "carry blocks")
 
     # --- the sums ---------------------------------------------------------------------------------
 
@@ -317,6 +329,19 @@ class _Nest:
         stages = self.schedule.stages.stages
         copy = next(stage for stage in stages if stage.name not in before)
         return Load(copy, load.indices)
+
+
+def _last_of_vectors(stage: Stage, readers: Readers, inlined: Container[Stage]) -> Stage:
+    """What inlined stages make of each element of another one alone, as far as vectors can."""
+    while len(readers[stage]) == 1:
+        (reader,) = readers[stage]
+        loads = [load.indices for load in reader.reads() if load.source is stage]
+        if reader not in inlined or loads != [tuple(map(affine, reader.axes))]:
+            break
+        if reader.body is None or not fits_vectors(reader.body):
+            break
+        stage = reader
+    return stage
 
 
 def _lanes(axis: Axis) -> Loop:

@@ -81,8 +81,8 @@ static inline float tf_exp_near_float(float r) {
   return __builtin_fmaf(q, r, 1.0f);
 }
 
-// e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal. The polynomial is that of
-// tf_exp_near_float with every coefficient times 2^-64, so that its bits are those of that function.
+// e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal. All coefficients are those of
+// e^r times 2^-64, which changes no rounding.
 static inline float tf_exp_nonpositive_float(float x) {
   float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.80017ep+23f); // n + 127 + 64 in its low bits
   float n = t - 0x1.80017ep+23f;
