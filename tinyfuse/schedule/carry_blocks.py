@@ -22,7 +22,7 @@ from tinyfuse.schedule.places import Loop, Site, StagePlan
 from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import consumers
-from tinyfuse.stage.expr import Load, depends_on
+from tinyfuse.stage.expr import Load, depends_on, is_select
 from tinyfuse.stage.index import Axis, affine
 from tinyfuse.stage.ir import Order, Stage
 
@@ -104,7 +104,7 @@ class _Nest:
         inlined, readers = self.schedule.places.inlined, consumers(self.schedule.stages)
         scores = self.carried.scores if self.tiled else ()
         kept = [_last_of_vectors(stage, readers, inlined) for stage in scores]
-        changed = [stage for stage in kept if stage in inlined]
+        changed = [stage for stage in kept if stage in inlined and len(readers[stage]) > 1]
         if changed:
             self.plans.update({stage: root_plan(stage) for stage in changed})
             self.schedule = Schedule(self.schedule.stages, self.plans, "carry blocks")
@@ -338,7 +338,7 @@ def _last_of_vectors(stage: Stage, readers: Readers, inlined: Container[Stage]) 
         loads = [load.indices for load in reader.reads() if load.source is stage]
         if reader not in inlined or loads != [tuple(map(affine, reader.axes))]:
             break
-        if reader.body is None or not fits_vectors(reader.body):
+        if reader.body is None or is_select(reader.body) or not fits_vectors(reader.body):
             break
         stage = reader
     return stage

@@ -161,33 +161,35 @@ static void causal_attention_out(const float *restrict query, const float *restr
           float_x8 out_sums[8];
           for (long j_outer_1 = 0; j_outer_1 < 4; j_outer_1++)
             for (long k_outer = 0; k_outer < 16; k_outer++) {
-              float_x8 matmul[8];
-              matmul[0] = tf_splat_float_x8(0.0f);
-              matmul[1] = tf_splat_float_x8(0.0f);
-              matmul[2] = tf_splat_float_x8(0.0f);
-              matmul[3] = tf_splat_float_x8(0.0f);
-              matmul[4] = tf_splat_float_x8(0.0f);
-              matmul[5] = tf_splat_float_x8(0.0f);
-              matmul[6] = tf_splat_float_x8(0.0f);
-              matmul[7] = tf_splat_float_x8(0.0f);
-              for (long l = 0; l < 16; l++) {
-                matmul[0] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l]), matmul[0]);
-                matmul[1] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1 + 8], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l]), matmul[1]);
-                matmul[2] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l + 16]), matmul[2]);
-                matmul[3] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1 + 8], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l + 16]), matmul[3]);
-                matmul[4] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l + 32]), matmul[4]);
-                matmul[5] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1 + 8], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l + 32]), matmul[5]);
-                matmul[6] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l + 48]), matmul[6]);
-                matmul[7] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1 + 8], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l + 48]), matmul[7]);
+              if (16 * j_outer + 4 * j_outer_1 - 16 * b - k_outer >= -3) {
+                float_x8 matmul[8];
+                matmul[0] = tf_splat_float_x8(0.0f);
+                matmul[1] = tf_splat_float_x8(0.0f);
+                matmul[2] = tf_splat_float_x8(0.0f);
+                matmul[3] = tf_splat_float_x8(0.0f);
+                matmul[4] = tf_splat_float_x8(0.0f);
+                matmul[5] = tf_splat_float_x8(0.0f);
+                matmul[6] = tf_splat_float_x8(0.0f);
+                matmul[7] = tf_splat_float_x8(0.0f);
+                for (long l = 0; l < 16; l++) {
+                  matmul[0] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l]), matmul[0]);
+                  matmul[1] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1 + 8], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l]), matmul[1]);
+                  matmul[2] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l + 16]), matmul[2]);
+                  matmul[3] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1 + 8], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l + 16]), matmul[3]);
+                  matmul[4] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l + 32]), matmul[4]);
+                  matmul[5] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1 + 8], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l + 32]), matmul[5]);
+                  matmul[6] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l + 48]), matmul[6]);
+                  matmul[7] = tf_fma_float_x8(*(const float_x8 *)&query_copy[64 * l + 16 * j_outer_1 + 8], tf_splat_float_x8(key[4096 * i + 1024 * b + 64 * k_outer + l + 48]), matmul[7]);
+                }
+                *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1] = matmul[0] * tf_splat_float_x8(0.25f);
+                *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 8] = matmul[1] * tf_splat_float_x8(0.25f);
+                *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 64] = matmul[2] * tf_splat_float_x8(0.25f);
+                *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 72] = matmul[3] * tf_splat_float_x8(0.25f);
+                *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 128] = matmul[4] * tf_splat_float_x8(0.25f);
+                *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 136] = matmul[5] * tf_splat_float_x8(0.25f);
+                *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 192] = matmul[6] * tf_splat_float_x8(0.25f);
+                *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 200] = matmul[7] * tf_splat_float_x8(0.25f);
               }
-              *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1] = matmul[0] * tf_splat_float_x8(0.25f);
-              *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 8] = matmul[1] * tf_splat_float_x8(0.25f);
-              *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 64] = matmul[2] * tf_splat_float_x8(0.25f);
-              *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 72] = matmul[3] * tf_splat_float_x8(0.25f);
-              *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 128] = matmul[4] * tf_splat_float_x8(0.25f);
-              *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 136] = matmul[5] * tf_splat_float_x8(0.25f);
-              *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 192] = matmul[6] * tf_splat_float_x8(0.25f);
-              *(float_x8 *)&scores_and_out_weights[256 * k_outer + 16 * j_outer_1 + 200] = matmul[7] * tf_splat_float_x8(0.25f);
             }
           if (j_outer - b >= 1) {
             for (long j = 0; j < 64; j++)
