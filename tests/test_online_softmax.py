@@ -466,6 +466,21 @@ def test_what_lies_across_lanes_is_copied_block_by_block() -> None:
     assert len(found.kernels) == 1
 
 
+def every_second_key(q, k, v):
+    i, j = np.arange(q.shape[-2])[:, None] + 13, np.arange(k.shape[-2])
+    return softmax(np.where(2 * j <= i, scaled(q, k), -np.inf)) @ v
+
+
+def test_what_is_computed_beside_something_else_stays_there() -> None:
+    """Twice the keys' numbers, with the rows' numbers in the same kernel."""
+    arguments = normal(2, 33, 16), *(normal(2, 128, 16, seed=seed) for seed in (1, 2))
+    found = lowered(every_second_key, *arguments)
+    assert "  i: compute_at(multiply); store_at(root);" in str(found.schedule)
+    assert [kernel.stages[-1] for kernel in found.kernels] == ["multiply", "out"]
+    expected = found.unfused().compile()(*arguments)
+    assert difference(expected, found.compile()(*arguments)) is None
+
+
 def test_the_schedule_is_saved_and_loaded(tmp_path: Path) -> None:
     found = lowered(by_where, *SQUARE)
     found.schedule.save(tmp_path / "schedule")

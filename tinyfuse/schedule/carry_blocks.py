@@ -191,6 +191,9 @@ class _Nest:
             readers = places.readers[stage]
             if not carried.axes_of(stage) or not readers or not users.issuperset(readers):
                 continue
+            attached = places.attached.get(stage, ())
+            if any(places.readers[each] != [stage] for each in attached):  # for others too
+                continue
             if not (stage.reduce_axes or stage.row_axis or stage.scatter):
                 found.append(stage)
                 users.add(stage)
