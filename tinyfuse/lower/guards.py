@@ -140,8 +140,8 @@ def needed_where(loads: Iterable[tuple[Load, Sequence[Condition]]]) -> tuple[Ind
         for load, conditions in loads
         for condition in conditions
     ]
-    shared = [test for key, test in found[0].items() if all(key in other for other in found[1:])]
-    return tuple(shared)
+    first, *others = found or [{}]
+    return tuple([test for key, test in first.items() if all(key in each for each in others)])
 
 
 def _of_source(test: IndexTest, load: Load) -> IndexTest | None:
