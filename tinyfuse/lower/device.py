@@ -37,6 +37,7 @@ from tinyfuse.lower.device_blocks import BlockLowering
 from tinyfuse.lower.device_nests import Arranged, arranged, nested, simplified, with_places
 from tinyfuse.lower.device_registers import WORDS, Remedies, Remedy, halves, needed
 from tinyfuse.lower.device_sums import with_sums_together
+from tinyfuse.lower.device_tensors import TENSOR_SHAPES, TensorLowering, tensor_kind
 from tinyfuse.lower.device_tiles import SHAPES, SIDE, Tile, TileLowering, tile_of
 from tinyfuse.lower.device_transposes import lowered, transposed
 from tinyfuse.lower.device_vectors import VECTOR_BYTES, vectors
@@ -173,8 +174,12 @@ class _Mapping:
         return needed(nest.body, 1) > self.device.registers
 
     def tile_of(self, nest: Arranged, room: int) -> Tile | None:
-        shapes = SHAPES if self.remedy < Remedy.FEWER else SHAPES[1:]
-        return tile_of(replace(nest, body=with_sums_together(nest.body)), room, shapes)
+        fewest = int(self.remedy >= Remedy.FEWER)
+        nest = replace(nest, body=with_sums_together(nest.body))
+        tile = tile_of(nest, room, TENSOR_SHAPES[fewest:])
+        if tile and tensor_kind(tile):
+            return tile
+        return tile_of(nest, room, SHAPES[fewest:])
 
     def names(self, kernel: Kernel, parts: int) -> list[str]:
         numbered = [f"{kernel.name}_{number + 1}" for number in range(parts)]
@@ -262,7 +267,8 @@ class _Mapping:
         return needed(nest.body, lanes) > self.device.registers
 
     def by_tiles(self, tile: Tile) -> tuple[int, int, tuple[Statement, ...]]:
-        lowering = TileLowering(tile)
+        kind = tensor_kind(tile)
+        lowering = TensorLowering(tile, kind) if kind else TileLowering(tile)
         return self.in_tiles(lowering.outer, lowering.statements(), SIDE * SIDE)
 
     def in_tiles(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from math import prod
 
+from tinyfuse.graph.scalar_ops import NEAREST
 from tinyfuse.loops.cost import chosen_steps, decisive_axis
 from tinyfuse.loops.independence import Nest, accesses, span
 from tinyfuse.loops.ir import (
@@ -105,11 +106,16 @@ def _with_names_inside(node: For) -> For:
         return node
     written = {buffer for each in _walk((inner,)) for buffer in written_by(each)}
     for each in named:
-        if not isinstance(each, Let) or any(isinstance(part, Op) for part in walk(each.value)):
+        if not isinstance(each, Let) or not all(map(_is_converted, walk(each.value))):
             return node
         if any(isinstance(part, Load) and part.source in written for part in walk(each.value)):
             return node
     return replace(node, body=(replace(inner, body=(*named, *inner.body)),))
+
+
+def _is_converted(part: Expr) -> bool:
+    """Whether an expression is loaded, or converts one that is."""
+    return not isinstance(part, Op) or part.name in NEAREST
 
 
 def _pieces(node: Statement) -> list[Statement]:
