@@ -34,7 +34,15 @@ from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
 from tinyfuse.lower.barriers import WARP, with_barriers
 from tinyfuse.lower.device_blocks import BlockLowering
-from tinyfuse.lower.device_nests import Arranged, arranged, nested, simplified, with_places
+from tinyfuse.lower.device_nests import (
+    Arranged,
+    arranged,
+    in_pieces,
+    joined,
+    nested,
+    simplified,
+    with_places,
+)
 from tinyfuse.lower.device_registers import WORDS, Remedies, Remedy, halves, needed
 from tinyfuse.lower.device_sums import with_sums_together
 from tinyfuse.lower.device_tensors import TENSOR_SHAPES, TensorLowering, tensor_kind
@@ -187,8 +195,23 @@ class _Mapping:
 
     def parts(self, body: Sequence[Statement]) -> list[Sequence[Statement]]:
         """The nests of a kernel, each by itself where they are large and share nothing."""
+        pieces = self.tiled_pieces(body)
+        if pieces:
+            return [[each] for each in pieces]
         apart = len(body) > 1 and all(isinstance(each, For) for each in body)
         return [[each] for each in body] if apart and _visits(body) >= LEAST_APART else [body]
+
+    def tiled_pieces(self, body: Sequence[Statement]) -> list[Statement]:
+        """A loop in two where it does one thing in its first steps and another in the others, as
+        long sums in blocks do of which the last one is shorter: if both are tiled then."""
+        pieces = [piece for each in body for piece in in_pieces(each)] if len(body) == 1 else []
+        loops = [loop for piece in pieces for loop in joined([piece], ())]
+        nests = [arranged(loop, ()) for loop in loops if isinstance(loop, For)]
+        tiled = len(nests) == len(loops) > 1
+        return loops if tiled and all(map(self.is_tiled, nests)) else []
+
+    def is_tiled(self, nest: Arranged) -> bool:
+        return self.tile_of(nest, self.device.registers) is not None
 
     def made_of(self, kernel: Kernel, part: Sequence[Statement], name: str) -> Kernel:
         blocks, threads, body = self.mapped(part)

@@ -87,7 +87,7 @@ def simplified(statements: Sequence[Statement], around: Collection[Axis]) -> lis
     go along with each other as one, inner ones first."""
     plain = [made for each in statements for made in _plain(each)]
     if around:
-        plain = [piece for each in plain for piece in _pieces(each)]
+        plain = [piece for each in plain for piece in in_pieces(each)]
     inside = [_simplified_inside(each, around) for each in plain]
     return joined(inside, around)
 
@@ -118,7 +118,7 @@ def _is_converted(part: Expr) -> bool:
     return not isinstance(part, Op) or part.name in NEAREST
 
 
-def _pieces(node: Statement) -> list[Statement]:
+def in_pieces(node: Statement) -> list[Statement]:
     """A loop in two where it does one thing in its first steps, and another in the others."""
     choice = node.body[0] if isinstance(node, For) and len(node.body) == 1 else None
     if not isinstance(node, For) or not isinstance(choice, If) or node.count is not None:
@@ -296,7 +296,7 @@ def parted(loop: For) -> tuple[list[Statement], list[Statement]]:
             declared.append(Alloc(wide))
             values[each.local] = Load(wide, (step,))
             each = Store(wide, step, each.value)
-        made += _pieces(For(loop.variable, LoopKind.SERIAL, (each,)))
+        made += in_pieces(For(loop.variable, LoopKind.SERIAL, (each,)))
     return declared, made
 
 
