@@ -46,3 +46,22 @@ def test_places_of_a_long_function_are_found_in_linear_time(written: Written, st
 
     of(10)
     assert of(120) < 2.1 * of(60)
+
+
+def test_masks_of_masks_are_lowered_in_linear_time(written: Written):
+    """Each element stands behind a test for every statement: not behind every choice of them."""
+    square = np.ones((60, 60))
+
+    def of(count: int) -> int:
+        jitted = tinyfuse.jit(written("x[:{j}, :{j}] += 1.0", count))
+        return instructions(lambda: jitted.lower(square, square), "lower")
+
+    of(5)
+    assert of(48) < 2.5 * of(24)
+
+
+def test_masks_of_masks_have_the_right_elements(written: Written):
+    function = written("x[:{j}, :{j}] += 1.0; x[{i}:, 1:{j}] *= 2.0", 40)
+    square = np.arange(2500.0).reshape(50, 50)
+    expected = function(square.copy(), square)
+    assert tinyfuse.jit(function)(square.copy(), square).tobytes() == expected.tobytes()
