@@ -60,10 +60,10 @@ def reads_of(schedule: Schedule, expressions: Sequence[Expr]) -> Reads:
                 if key not in seen:
                     seen[key] = inlined_body(*key, made), {}
                 inside, behind = seen[key]
-                condition = _added(behind, condition)
-                if condition is not None:
+                new = _added(behind, condition)
+                if new is not None:
                     inlined[node.source] = None
-                    pending.append((inside, condition))
+                    pending.append((inside, new))
             elif is_select(node):
                 conditions.update(dict.fromkeys(known.of(node.parts[0])))
     ordered = tuple(s for s in schedule.stages.stages if s in inlined) if inlined else ()
