@@ -11,6 +11,7 @@ import pytest
 
 import tinyfuse
 from tests.counting import instructions
+from tinyfuse.schedule import planned
 
 Written = Callable[[str, int], Callable[..., Any]]
 
@@ -65,3 +66,29 @@ def test_masks_of_masks_have_the_right_elements(written: Written):
     square = np.arange(2500.0).reshape(50, 50)
     expected = function(square.copy(), square)
     assert tinyfuse.jit(function)(square.copy(), square).tobytes() == expected.tobytes()
+
+
+def test_products_are_planned_together(monkeypatch: pytest.MonkeyPatch, written: Written):
+    """A schedule is checked as a whole, in the time of the whole program: not for each product."""
+    checked: list[str] = []
+    check = planned.check
+    monkeypatch.setattr(planned, "check", lambda *given: checked.append(given[1]) or check(*given))
+    square = np.ones((32, 32))
+
+    def of(count: int) -> int:
+        checked.clear()
+        tinyfuse.jit(written("x = np.maximum(x @ y, {i}.5)", count)).lower(square, square)
+        return len(checked)
+
+    assert of(12) == of(6)
+
+
+def test_tiles_of_many_products_are_found_in_linear_time(written: Written):
+    square = np.ones((32, 32))
+
+    def of(count: int) -> int:
+        jitted = tinyfuse.jit(written("x = np.maximum(x @ y, {i}.5)", count))
+        return instructions(lambda: jitted.lower(square, square), "lower")
+
+    of(3)
+    assert of(24) < 2.3 * of(12)
