@@ -39,11 +39,11 @@ from tinyfuse.loops.ir import (
     Store,
     Transpose,
     While,
-    buffers_in,
     walk_statements,
 )
 from tinyfuse.loops.names import local_names, names_in
 from tinyfuse.loops.rewrite import values_of
+from tinyfuse.loops.steps import buffers_in
 from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, Op, walk
 from tinyfuse.stage.index import index_text
