@@ -303,6 +303,8 @@ class Stencils:
 
     def _takes_place(self, unit: Unit, other: Unit) -> bool:
         """Whether a unit can be stored where another one lies while it reads that one's rows."""
+        if self.machine.device:  # whose threads go through them in no order
+            return False
         stage, source = unit.root, other.root
         reads = [read for read in self.grouping.reads[stage] if read.source is source]
         if stage.dtype != source.dtype or _row_bytes(stage) != _row_bytes(source):
