@@ -39,6 +39,7 @@ from tinyfuse.lower.point import Point
 from tinyfuse.lower.reads import Reads, reads_of
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.registers import require_registers, with_registers
+from tinyfuse.lower.rows_in_results import with_rows_in_results
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.sharing import shares
 from tinyfuse.lower.storage import Names, Storage, parts_of
@@ -203,6 +204,8 @@ class _Lowering(ChainLowering):
         if not self.machine.device:
             body = with_transposes(with_prefetches(body, self.machine), self.machine)
         counts = count(body)
+        if not self.machine.device:
+            body = with_rows_in_results(body)
         spent = counts.cost()
         return Kernel(
             self._kernel_name(stage),
