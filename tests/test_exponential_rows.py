@@ -79,7 +79,7 @@ def softmax(x: Any) -> Any:
         (lambda x: below(x) * x, 300, np.float32, 0),  # too many to keep them
         (below, 63, np.float32, 0),
         (below, 256, np.float64, 0),
-        (lambda x: np.where(x > 0, below(x), x), 256, np.float32, 0),  # only where it is chosen
+        (lambda x: np.where(x > 0, below(x), x), 256, np.float32, 1),  # of all, chosen or not
         (lambda x: np.exp(-abs(x)), 256, np.float32, 0),
     ],
 )
