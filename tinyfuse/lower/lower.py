@@ -15,6 +15,7 @@ from types import MappingProxyType
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
 from tinyfuse.loops.ir import (
+    ON_DEVICE,
     Alloc,
     Buffer,
     Kernel,
@@ -67,7 +68,23 @@ def lower(
     Raises ScheduleError where what a stage computed inside another one needs is no constant
     region, or too large for a thread's stack.
     """
-    return _Lowering(schedule, machine, arrays, taken).program()
+    loops = _Lowering(schedule.unbound(), machine, arrays, taken).program()
+    return _with_bound(loops, schedule)
+
+
+def _with_bound(loops: Loops, schedule: Schedule) -> Loops:
+    """The loop nests, each with what its outermost loop is bound to on a device."""
+    bound = {
+        stage.name: plan.loops[0].kind
+        for stage, plan in schedule.places.plans.items()
+        if plan.loops and plan.loops[0].kind in ON_DEVICE and not plan.compute_at
+    }
+    new: dict[Kernel, Kernel] = {}
+    for kernel in loops.kernels if bound else ():
+        kinds = [bound[name] for name in kernel.stages if name in bound]
+        again = kernel.again and new[kernel.again]
+        new[kernel] = replace(kernel, bound=kinds[-1] if kinds else None, again=again)
+    return replace(loops, kernels=tuple(new.values())) if bound else loops
 
 
 class _Lowering(ChainLowering):
