@@ -47,6 +47,7 @@ from tinyfuse.loops.ir import (
     Scope,
     Statement,
     Steps,
+    Store,
     Sync,
     walk_statements,
 )
@@ -190,6 +191,18 @@ class CudaKernelText(KernelText):
         if buffer.scope is Scope.STACK and buffer.nbytes == VECTOR_BYTES:
             return f"alignas({VECTOR_BYTES}) {super().declaration(buffer)}"
         return super().declaration(buffer)
+
+    def assignment(self, node: Store) -> str:
+        value = node.value
+        if (
+            not isinstance(value, Op)
+            or value.name not in _WRAPPING
+            or not _may_overflow(value.dtype)
+        ):
+            return super().assignment(node)
+        offset = "" if node.offset is None else self.value(node.offset)
+        target = self.expressions.element(node.buffer, node.position, offset)
+        return f"{target} = {self.value(value)}"
 
     def row(self, row: Row | Rows) -> str:
         name = row.buffer.name if row.buffer.scope is Scope.STACK else f"TF_RAW({row.buffer.name})"
