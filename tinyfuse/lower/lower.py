@@ -20,6 +20,7 @@ from tinyfuse.loops.ir import (
     Alloc,
     Buffer,
     Kernel,
+    LoopKind,
     Loops,
     Prefetch,
     Row,
@@ -70,17 +71,23 @@ def lower(
     Raises ScheduleError where what a stage computed inside another one needs is no constant
     region, or too large for a thread's stack.
     """
-    loops = _Lowering(schedule.unbound(), machine, arrays, taken).program()
-    return _with_bound(loops, schedule)
+    bound = _bound(schedule)
+    lowering = _Lowering(schedule.unbound(), machine, arrays, taken)
+    lowering.apart = frozenset(bound if machine.device else ())
+    return _with_bound(lowering.program(), bound)
 
 
-def _with_bound(loops: Loops, schedule: Schedule) -> Loops:
-    """The loop nests, each with what its outermost loop is bound to on a device."""
-    bound = {
+def _bound(schedule: Schedule) -> dict[str, LoopKind]:
+    """For stages at the root what their outermost loop is bound to on a device, if it is."""
+    return {
         stage.name: plan.loops[0].kind
         for stage, plan in schedule.places.plans.items()
         if plan.loops and plan.loops[0].kind in ON_DEVICE and not plan.compute_at
     }
+
+
+def _with_bound(loops: Loops, bound: Mapping[str, LoopKind]) -> Loops:
+    """The loop nests, each with what its outermost loop is bound to."""
     new: dict[Kernel, Kernel] = {}
     for kernel in loops.kernels if bound else ():
         kinds = [bound[name] for name in kernel.stages if name in bound]
@@ -100,6 +107,7 @@ class _Lowering(ChainLowering):
         self.schedule, self.machine, self.arrays = schedule, machine, arrays
         self.taken = set(taken)
         self.stages = schedule.stages
+        self.apart: frozenset[str] = frozenset()  # stages whose loops become no longer ones
         self.storage: dict[Stage, Storage] = {}
         self.reads: dict[Stage, Reads] = {}
         self.places = schedule.places
@@ -223,7 +231,7 @@ class _Lowering(ChainLowering):
         statements = self._produce(stage, {axis: whole(axis) for axis in stage.axes})
         self.coverage.check_kernel()
         computed = self._computed(stage)
-        body = hoist(collapse(statements))
+        body = hoist(statements if stage.name in self.apart else collapse(statements))
         streamed = [self.storage[s].buffer for s in computed if self.schedule[s].streamed]
         if streamed:
             body = stream(body, streamed)
