@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+import numpy as np
+
 from tinyfuse.emit.c import KernelText, has_fma, shipped
 from tinyfuse.emit.comments import kernel_comment
 from tinyfuse.emit.ctext import CText, Precedence, call, enclosed, type_text
@@ -28,6 +30,7 @@ from tinyfuse.emit.scalar import op_text
 from tinyfuse.emit.tensors import tensor_lines
 from tinyfuse.emit.zeros import Zeros
 from tinyfuse.errors import UnsupportedArgumentError
+from tinyfuse.graph.scalar_ops import FMA
 from tinyfuse.loops.ir import (
     TENSOR_STEPS,
     Buffer,
@@ -44,13 +47,14 @@ from tinyfuse.loops.ir import (
     Scope,
     Statement,
     Steps,
+    Store,
     Sync,
     walk_statements,
 )
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import indices_of
 from tinyfuse.lower.device import runs_alone
-from tinyfuse.stage.expr import Expr, Index, Op
+from tinyfuse.stage.expr import Const, Expr, Index, Op
 from tinyfuse.stage.index import Affine, Axis, affine, index_text
 
 WARP = 32
@@ -59,7 +63,7 @@ VECTORS = {"float32": "float4", "float64": "double2", "int32": "int4", "uint32":
 VECTOR_BYTES = 16
 MOST_INT = 2**31 - 1
 ALL_LANES = "0xffffffffu"
-_WRAPPING = {"add": "+", "subtract": "-", "multiply": "*"}
+_WRAPPING = {"add": "+", "subtract": "-", "multiply": "*", FMA: ""}
 
 
 def emit_cuda(loops: Loops) -> CudaProgram:
@@ -187,6 +191,18 @@ class CudaKernelText(KernelText):
         if buffer.scope is Scope.STACK and buffer.nbytes == VECTOR_BYTES:
             return f"alignas({VECTOR_BYTES}) {super().declaration(buffer)}"
         return super().declaration(buffer)
+
+    def assignment(self, node: Store) -> str:
+        value = node.value
+        if (
+            not isinstance(value, Op)
+            or value.name not in _WRAPPING
+            or not _may_overflow(value.dtype)
+        ):
+            return super().assignment(node)
+        offset = "" if node.offset is None else self.value(node.offset)
+        target = self.expressions.element(node.buffer, node.position, offset)
+        return f"{target} = {self.value(value)}"
 
     def row(self, row: Row | Rows) -> str:
         name = row.buffer.name if row.buffer.scope is Scope.STACK else f"TF_RAW({row.buffer.name})"
@@ -360,16 +376,41 @@ class CudaExpressions(Expressions):
         return super().element(buffer, position, offset)
 
     def _node(self, node: Expr, done: Mapping[Expr, CText], zeros: Zeros) -> CText:
+        if isinstance(node, Op) and node.name == "select":
+            done = self._of_one_type(node, done)
         text = super()._node(node, done, zeros)
         if isinstance(node, Index):
             return CText(f"(long){enclosed(text, Precedence.UNARY)}", Precedence.UNARY)
-        if not isinstance(node, Op) or node.dtype.kind != "i" or node.dtype.itemsize < 4:
+        if not isinstance(node, Op) or not _may_overflow(node.dtype):
             return text
         operands = [done[part] for part in node.parts]
         return self._wrapping(node, operands) if node.name in _WRAPPING else text
 
+    def _of_one_type(self, node: Op, done: Mapping[Expr, CText]) -> Mapping[Expr, CText]:
+        """The parts of a choice, of which C++ looks for a type that both can have: not that of a
+        short literal, where the other is an element of a checked array."""
+        literals = [part for part in node.parts[1:] if isinstance(part, Const)]
+        if node.dtype.kind not in "iu" or node.dtype.itemsize < 8:
+            return done
+        dtype = type_text(node.dtype, self.used)
+        typed: dict[Expr, CText] = {
+            part: CText(f"({dtype}){enclosed(done[part], Precedence.UNARY)}", Precedence.UNARY)
+            for part in literals
+        }
+        return {**done, **typed}
+
     def _wrapping(self, node: Op, operands: Sequence[CText]) -> CText:
-        signed, unsigned = (f"{sign}int{8 * node.dtype.itemsize}_t" for sign in ("", "u"))
-        self.used[signed] = self.used[unsigned] = None
+        own, bits = type_text(node.dtype, self.used), max(32, 8 * node.dtype.itemsize)
+        unsigned = f"uint{bits}_t"
+        self.used[unsigned] = None
         parts = [f"({unsigned}){enclosed(part, Precedence.UNARY)}" for part in operands]
-        return call(f"({signed})", f" {_WRAPPING[node.name]} ".join(parts))
+        if node.name == FMA:
+            return call(f"({own})", f"{parts[0]} * {parts[1]} + {parts[2]}")
+        return call(f"({own})", f" {_WRAPPING[node.name]} ".join(parts))
+
+
+def _may_overflow(dtype: np.dtype) -> bool:
+    """Whether C++ computes with integers in a signed type that does not hold all results: of 16
+    bits, unsigned, in one of 32."""
+    kind, itemsize = dtype.kind, dtype.itemsize
+    return (kind == "i" and itemsize >= 4) or (kind == "u" and itemsize == 2)

@@ -52,6 +52,8 @@ class LoopKind(Enum):
 
 
 ON_DEVICE = (LoopKind.BLOCKS, LoopKind.THREADS, LoopKind.GRID)
+# How the outermost loop of a kernel can be shared.
+SHARED = (LoopKind.PARALLEL, LoopKind.BLOCKS, LoopKind.GRID)
 # Steps of a sum that one instruction of a tensor core does.
 TENSOR_STEPS = {LoopKind.TF32: 8, LoopKind.BFLOAT16: 16, LoopKind.FLOAT16: 16}
 
@@ -277,6 +279,7 @@ class Kernel:
     of its steps that a thread takes at a time. again: an earlier kernel whose function this one
     calls: the body is that one's, with these parameters, in their order, in place of its own.
     blocks, threads: on a device how many blocks of how many threads run it; threads: 0 elsewhere.
+    bound: who shares the steps of its outermost loop on a device, where a schedule says that.
     at_once: of these blocks a multiprocessor is to hold so many, where that is said. fitted: what
     was done so that the values of a thread fit its registers.
     """
@@ -292,6 +295,7 @@ class Kernel:
     again: Kernel | None = None
     blocks: int = 1
     threads: int = 0
+    bound: LoopKind | None = None
     at_once: int = 0
     fitted: tuple[str, ...] = ()
 

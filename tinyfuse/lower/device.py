@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
+from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
 from tinyfuse.loops.ir import (
     Alloc,
@@ -154,7 +155,9 @@ class _Mapping:
             self.fitted = {}
             body = simplified(kernel.body, ())
             halvings = max(0, self.remedy - Remedy.FEWER)
-            parts = [p for part in self.parts(body) for p in self.fitting(part, halvings)]
+            parts: list[Sequence[Statement]] = [body]
+            if kernel.bound is None:
+                parts = [p for part in self.parts(body) for p in self.fitting(part, halvings)]
             names = [kernel.name] if len(parts) == 1 else self.names(kernel, len(parts))
             pairs = zip(parts, names, strict=True)
             self.made[kernel] = [self.made_of(kernel, part, name) for part, name in pairs]
@@ -214,7 +217,8 @@ class _Mapping:
         return self.tile_of(nest, self.device.registers) is not None
 
     def made_of(self, kernel: Kernel, part: Sequence[Statement], name: str) -> Kernel:
-        blocks, threads, body = self.mapped(part)
+        made = self.bound(kernel, part) if kernel.bound else self.mapped(part)
+        blocks, threads, body = made
         body = _with_names(body, self.buffers)
         counts = count(body)
         body = _with_axes(body, {buffer.name for buffer in counts.parameters()})
@@ -241,6 +245,22 @@ class _Mapping:
 
     def remedied(self) -> list[str]:
         return [WORDS[self.remedy]] if self.remedy else []
+
+    def bound(
+        self, kernel: Kernel, body: Sequence[Statement]
+    ) -> tuple[int, int, tuple[Statement, ...]]:
+        """The same for a kernel of which a schedule says who shares its outermost loop."""
+        *named, last = body
+        nest = arranged(last, ()) if isinstance(last, For) else None
+        if nest and nest.before and all(isinstance(each, Let) for each in named):
+            if kernel.bound is LoopKind.BLOCKS:
+                return self.by_blocks(named, replace(nest, before=1))
+            if _own_bytes(nest.body) <= OWN_BYTES:
+                return self.by_all(named, nest)
+        raise ScheduleError(
+            f"bind({kernel.stages[-1]}): its steps have too much of their own for a thread, or need"
+            " what others do: bind the loop to blocks, or to nothing"
+        )
 
     def mapped(self, body: Sequence[Statement]) -> tuple[int, int, tuple[Statement, ...]]:
         """(blocks, threads, statements) of a kernel."""
@@ -271,6 +291,11 @@ class _Mapping:
             return None
         if _own_bytes(nest.body) > OWN_BYTES:
             return None
+        return self.by_all(named, nest)
+
+    def by_all(
+        self, named: Sequence[Statement], nest: Arranged
+    ) -> tuple[int, int, tuple[Statement, ...]]:
         inner = nest.body
         if nest.serial:
             inner = (nested(nest.serial, LoopKind.SERIAL, inner),)

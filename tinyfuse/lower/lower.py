@@ -16,9 +16,11 @@ from types import MappingProxyType
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
 from tinyfuse.loops.ir import (
+    ON_DEVICE,
     Alloc,
     Buffer,
     Kernel,
+    LoopKind,
     Loops,
     Prefetch,
     Row,
@@ -70,7 +72,29 @@ def lower(
     Raises ScheduleError where what a stage computed inside another one needs is no constant
     region, or too large for a thread's stack.
     """
-    return _Lowering(schedule, machine, arrays, taken).program()
+    bound = _bound(schedule)
+    lowering = _Lowering(schedule.unbound(), machine, arrays, taken)
+    lowering.apart = frozenset(bound if machine.device else ())
+    return _with_bound(lowering.program(), bound)
+
+
+def _bound(schedule: Schedule) -> dict[str, LoopKind]:
+    """For stages at the root what their outermost loop is bound to on a device, if it is."""
+    return {
+        stage.name: plan.loops[0].kind
+        for stage, plan in schedule.places.plans.items()
+        if plan.loops and plan.loops[0].kind in ON_DEVICE and not plan.compute_at
+    }
+
+
+def _with_bound(loops: Loops, bound: Mapping[str, LoopKind]) -> Loops:
+    """The loop nests, each with what its outermost loop is bound to."""
+    new: dict[Kernel, Kernel] = {}
+    for kernel in loops.kernels if bound else ():
+        kinds = [bound[name] for name in kernel.stages if name in bound]
+        again = kernel.again and new[kernel.again]
+        new[kernel] = replace(kernel, bound=kinds[-1] if kinds else None, again=again)
+    return replace(loops, kernels=tuple(new.values())) if bound else loops
 
 
 class _Lowering(ChainLowering):
@@ -84,6 +108,7 @@ class _Lowering(ChainLowering):
         self.schedule, self.machine, self.arrays = schedule, machine, arrays
         self.taken = set(taken)
         self.stages = schedule.stages
+        self.apart: frozenset[str] = frozenset()  # stages whose loops become no longer ones
         self.storage: dict[Stage, Storage] = {}
         self.reads: dict[Stage, Reads] = {}
         self.places = schedule.places
@@ -207,7 +232,7 @@ class _Lowering(ChainLowering):
         statements = self._produce(stage, {axis: whole(axis) for axis in stage.axes})
         self.coverage.check_kernel()
         computed = self._computed(stage)
-        body = hoist(collapse(statements))
+        body = hoist(statements if stage.name in self.apart else collapse(statements))
         streamed = [self.storage[s].buffer for s in computed if self.schedule[s].streamed]
         if streamed:
             body = stream(body, streamed)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from tinyfuse.errors import ScheduleError
-from tinyfuse.loops.ir import LoopKind
+from tinyfuse.loops.ir import SHARED
 from tinyfuse.schedule.loop_legality import LOOP_CHECKS, WHOLE_ROWS, Check, of
 from tinyfuse.schedule.places import Loop, Places, Site, StagePlan
 from tinyfuse.schedule.streamable import obstacle
@@ -105,7 +105,7 @@ def _check_inner_threads(places: Places, directive: str) -> None:
 
 
 def _is_shared(places: Places, stage: Stage) -> bool:
-    return any(loop.kind is LoopKind.PARALLEL for loop in places.plans[stage].loops)
+    return any(loop.kind in SHARED for loop in places.plans[stage].loops)
 
 
 def _check_rounds(places: Places, directive: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from tinyfuse.errors import ScheduleError
-from tinyfuse.loops.ir import LoopKind
+from tinyfuse.loops.ir import SHARED, LoopKind
 from tinyfuse.schedule.places import Loop, Places, StagePlan
 from tinyfuse.stage.ir import Order, Sort, Stage
 
@@ -82,7 +82,7 @@ def _check_shifts(places: Places, directive: str) -> None:
                 raise ScheduleError(f"{at} would take elements into account twice")
             if stage.order is not Order.SERIAL:
                 raise ScheduleError(f"{at} would combine elements in place twice")
-            if loop.kind is LoopKind.PARALLEL:
+            if loop.kind in SHARED:
                 raise ScheduleError(f"{at} would compute elements that another thread computes")
 
 
@@ -117,7 +117,7 @@ def _check_fused(places: Places, directive: str) -> None:
                 raise ScheduleError(f"{at} one, and their elements depend on each other")
             if inner.axis is loop.axis:
                 raise ScheduleError(f"{at} one, which is over the same axis")
-            kinds = (LoopKind.SERIAL, LoopKind.PARALLEL)
+            kinds = (LoopKind.SERIAL, *SHARED)
             if loop.kind not in kinds or inner.kind is not LoopKind.SERIAL:
                 raise ScheduleError(f"{at} one, but they run in different ways")
             if loop.shifted or inner.shifted:
@@ -130,9 +130,10 @@ def _check_parallel(places: Places, directive: str) -> None:
     """Threads share the outermost loop only, over elements that are independent."""
     for stage, plan in places.plans.items():
         for place, loop in enumerate(plan.loops):
-            if loop.kind is not LoopKind.PARALLEL:
+            if loop.kind not in SHARED:
                 continue
-            attempt = f"parallel({stage.name}, {loop.axis.name})"
+            words = "parallel" if loop.kind is LoopKind.PARALLEL else "bind"
+            attempt = f"{words}({stage.name}, {loop.axis.name})"
             if stage.scatter:
                 raise ScheduleError(f"{attempt}: its elements are put in one after the other")
             if place or loop.axis in stage.reduce_axes:
@@ -193,7 +194,7 @@ def _check_sorts(places: Places, directive: str) -> None:
         axis = stage.axes[-1]
         inside = [loop.axis is axis for loop in plan.loops]
         if inside != sorted(inside) or any(
-            loop.axis is axis and loop.kind is LoopKind.PARALLEL for loop in plan.loops
+            loop.axis is axis and loop.kind in SHARED for loop in plan.loops
         ):
             raise ScheduleError(
                 f"{of(directive, stage)}: its rows are sorted as a whole, so the loops over"

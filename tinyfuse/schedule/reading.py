@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tinyfuse.errors import ScheduleError
-from tinyfuse.loops.ir import LoopKind
+from tinyfuse.loops.ir import SHARED, LoopKind
 from tinyfuse.schedule.places import Loop, Site, StagePlan
 from tinyfuse.schedule.text import NO_LOOPS, PARTS, PLACES, WORDS, Arguments, loop_name
 from tinyfuse.stage.copies import CacheRead, CacheWrite, Pad, changed
@@ -38,7 +38,7 @@ class _Line(NamedTuple):
 _HEAD = re.compile(r"schedule (\w+)", re.ASCII)
 _STAGE = re.compile(r"  (\w+): (.+)", re.ASCII)
 _PART = re.compile(r"(\w+)(?:\((.+)\))?", re.ASCII)
-_KINDS = "|".join([kind.value for kind in LoopKind if kind is not LoopKind.SERIAL])
+_KINDS = "|".join([kind.value for kind in (*SHARED, LoopKind.VECTOR, LoopKind.UNROLL)])
 _COUNT = r"[1-9]\d{0,17}"
 _CHANGE = re.compile(r"  (\w+) = (cache_read|cache_write|pad|wrap)\((.+)\)", re.ASCII)
 _PADDED = re.compile(rf"(\w+) < ({_COUNT})", re.ASCII)

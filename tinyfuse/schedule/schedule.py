@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from tinyfuse.errors import ScheduleError
-from tinyfuse.loops.ir import LoopKind
+from tinyfuse.loops.ir import ON_DEVICE, LoopKind
 from tinyfuse.records import replace
 from tinyfuse.schedule.copying import with_local, with_padding, with_read_copied, with_rounds
 from tinyfuse.schedule.edits import alignment, placed, with_loop
@@ -231,6 +231,28 @@ class Schedule(PlannedStages):
         """Let threads share the steps of the outermost loop."""
         return self._mark(stage, loop, LoopKind.PARALLEL)
 
+    def bind(self, stage: Stage, loop: Axis | Loop, to: Literal["blocks", "grid"]) -> Schedule:
+        """Say who shares the steps of the outermost loop on a GPU.
+
+        to: "blocks": each block takes one step at a time, and its threads share the loops inside;
+        "grid": each thread takes one at a time, of this loop and those right inside it whose steps
+        are independent. Elsewhere threads share them, as `parallel` says.
+        """
+        if to not in ("blocks", "grid"):
+            attempt = f"bind({self.current(stage).name}, {to!r})"
+            raise refused(self, "bind", stage, f"{attempt}: a loop is bound to blocks or the grid")
+        return self._mark(stage, loop, LoopKind(to))
+
+    def unbound(self) -> Schedule:
+        """The same schedule with loops that are bound marked as parallel ones."""
+        made = self
+        for stage, plan in self._plans.items():
+            for loop in plan.loops:
+                if loop.kind in ON_DEVICE:
+                    parallel = replace(loop, kind=LoopKind.PARALLEL)
+                    made = made._edited(stage, loop, parallel, "parallel")
+        return made
+
     def vectorize(self, stage: Stage, loop: Axis | Loop) -> Schedule:
         """Keep a loop fit for the C compiler's vectorizer: innermost, over independent elements."""
         return self._mark(stage, loop, LoopKind.VECTOR)
@@ -384,4 +406,6 @@ MARKS = {
     LoopKind.PARALLEL: "parallel",
     LoopKind.VECTOR: "vectorize",
     LoopKind.UNROLL: "unroll",
+    LoopKind.BLOCKS: "bind",
+    LoopKind.GRID: "bind",
 }

@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(32) nearest_out(TF_IN(float) points
       out_acc = 4;
       const float out_min = tf_of_rank_nan_first_float(out_min_rank);
       for (int k = 0; k < 4; k++) {
-        out_acc = tf_minimum_int64(out_acc, ((squares[k] == out_min) | (squares[k] != squares[k])) ? (long)k : 4);
+        out_acc = tf_minimum_int64(out_acc, ((squares[k] == out_min) | (squares[k] != squares[k])) ? (long)k : (int64_t)4);
       }
       out[i] = out_acc;
     }
