@@ -56,6 +56,40 @@ def test_a_convolution_that_is_pooled_is_never_stored(pool: Callable[..., Any]):
     assert program.scratch_bytes <= PADDED + PACKED
 
 
+def residual(x, weight, scale, shift):
+    return nn.relu(nn.conv(x, weight, padding=1) * scale[:, None, None] + x)
+
+
+@pytest.mark.parametrize(
+    ("layers", "step"),
+    [
+        (conv_bn_relu, "i3 by 8"),
+        (pooled(nn.max_pool), "i1 by 32"),
+        (pooled(nn.avg_pool), "i1 by 32"),
+        (residual, None),  # what is added lies along the pixels
+    ],
+)
+def test_what_follows_a_convolution_is_computed_in_vectors_of_channels(
+    layers: Callable[..., Any], step: str | None
+):
+    """And its pixels lie side by side again by transposes, of whole vectors."""
+    program = lowered(layers, IMAGE, WEIGHT, CHANNELS, CHANNELS)
+    lines = [x for x in str(program.schedule).splitlines() if x.startswith("  out_local: ")]
+    start = f"  out_local: compute_at(out, {step}); layout(i0, i2, i3, i1); "
+    assert [line[: len(start)] for line in lines] == ([start] if step else [])
+    kernel = program.as_text("c").partition("*restrict out, long begin")[2].partition("\n}\n")[0]
+    assert kernel.count("tf_transpose_") == len(lines)
+    reasons = [each.reason for each in program.decisions if each.producer == "out_local"]
+    assert reasons == ["its i1 lies in vectors, as in y_1, and is written across"] * len(lines)
+
+
+def test_what_follows_a_convolution_has_the_same_bits_however_it_is_scheduled():
+    shapes = ((2, 3, 7, 9), (17, 3, 3, 3), (17,), (17,))
+    assert len(lowered(conv_bn_relu, *shapes).kernels) == 2
+    arrays = [ArraySpec("float32", shape) for shape in shapes]
+    check_equivalence(conv_bn_relu, *arrays, exact=False, schedules=2, examples=2)
+
+
 def test_windows_that_overlap_would_compute_a_convolution_again_and_again():
     def layers(x, weight):
         return nn.max_pool(nn.conv(x, weight, padding=1), 3, stride=2)
