@@ -14,18 +14,27 @@ from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.pairs import along, pair_of, takes_each_element, tile_of, tile_shape
+from tinyfuse.schedule.pairs import (
+    SHAPES,
+    along,
+    pair_of,
+    takes_each_element,
+    tile_of,
+    tile_shape,
+)
 from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places, Site, StagePlan
 from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage
 
-# Rows of a block: a multiple of the rows of tiles.
+# Rows of a block: a multiple of the rows of tiles, with or without others of as many columns.
 ROWS = 48
-LEAST = 6
-# Blocks for each core, so that threads end together.
+LEAST, OTHER = 6, 8
+# Blocks for each core, so that threads end together; and how much later the last may end than with
+# blocks of another size.
 BLOCKS_PER_CORE = 2
+LATER = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +161,47 @@ def _blocks(places: Places, root: Stage, machine: Machine) -> Blocks | None:
     row = sum(math.prod(stage.shape[inside:]) * stage.dtype.itemsize for stage in moved)
     most = min(STACK_LIMIT, machine.l2 // 2) // max(1, row)
     extent = loop.axis.extent
-    shared = max(LEAST, extent // (BLOCKS_PER_CORE * machine.cores))
-    rows = min(ROWS, most, shared if loop.kind is LoopKind.PARALLEL else extent)
-    rows -= rows % LEAST
+    most = min(ROWS, most, extent)
+    heights = _heights(places, found, extent, machine)
+    if loop.kind is LoopKind.PARALLEL:
+        rows = _shared_block(heights, most, extent, machine)
+    else:
+        rows = most - most % heights[0]
     return Blocks(root, loop, rows, moved) if LEAST <= rows < extent else None
+
+
+def _heights(
+    places: Places,
+    pairs: Mapping[Stage, tuple[Axis, Axis] | None],
+    rows: int,
+    machine: Machine,
+) -> tuple[int, ...]:
+    """The rows of tiles of which blocks are made, first those that so many rows would be in.
+
+    pairs: stages with the rows and columns of those that are products.
+    """
+    shapes = [tile_shape(places, s, rows, p[1].extent, machine) for s, p in pairs.items() if p]
+    known = {height for height, *_ in SHAPES[machine.vector_registers]}
+    order = (OTHER, LEAST) if all(height == OTHER for height, _ in shapes) else (LEAST, OTHER)
+    return tuple([height for height in order if height in known])
+
+
+def _shared_block(heights: Sequence[int], most: int, extent: int, machine: Machine) -> int:
+    """The rows of a block where threads share blocks: of tiles of the first height, unless they end
+    sooner with others; 0 where there is no room."""
+    wanted = min(most, extent // (BLOCKS_PER_CORE * machine.cores))
+    sizes = [
+        rows
+        for height in heights
+        for rows in range(max(height, wanted - wanted % height), 0, -height)
+        if rows <= most
+    ]
+
+    def time(rows: int) -> int:
+        return -(-extent // rows // machine.cores) * rows
+
+    best = min(sizes, key=time, default=0)
+    return sizes[0] if sizes and time(sizes[0]) <= LATER * time(best) else best
 
 
 def _rows(
