@@ -193,3 +193,30 @@ def test_a_product_whose_columns_are_split_afterwards_is_computed_once():
     flops = sum(cost.flops for cost in program.cost.values())
     needed = 2 * 64 * 64 * 56 * 56
     assert needed <= flops <= 1.05 * needed
+
+
+def test_what_is_not_fused_is_tiled_all_the_same():
+    """So that what fusion gains is told apart from what tiles do."""
+    program = lowered(conv_bn_relu, IMAGE, WEIGHT, CHANNELS, CHANNELS).unfused()
+    assert len(program.kernels) == 5
+    assert program.scratch_bytes == PADDED + FEATURES + PACKED
+    assert any("in registers" in str(decision) for decision in program.decisions)
+
+
+@pytest.mark.parametrize(
+    ("channels", "block"),
+    [(16, "i1 by 8"), (24, "i1 by 6"), (32, "i1 by 8"), (128, "i1 by 32"), (192, "i1 by 48")],
+)
+def test_threads_that_share_blocks_of_channels_end_together(channels: int, block: str):
+    """Two threads, where an image is padded again in the kernel that computes it."""
+    image, weight = (1, channels, 32, 32), (channels, channels, 3, 3)
+
+    def layers(x, first, second):
+        return nn.conv(nn.relu(nn.conv(x, first, padding=1)), second, padding=1)
+
+    (line,) = [
+        x
+        for x in str(lowered(layers, image, weight, weight).schedule).splitlines()
+        if " root; i1 by " in x and "parallel" in x
+    ]
+    assert line.partition("root; ")[2].partition(" <")[0] == block
