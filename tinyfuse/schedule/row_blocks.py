@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
@@ -28,7 +29,7 @@ from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage
 
-# Rows of a block: a multiple of the rows of tiles, with or without others of as many columns.
+# Rows of a block, at most; and those of tiles, of which it is a multiple.
 ROWS = 48
 LEAST, OTHER = 6, 8
 # Blocks for each core, so that threads end together; and how much later the last may end than with
@@ -187,8 +188,8 @@ def _heights(
 
 
 def _shared_block(heights: Sequence[int], most: int, extent: int, machine: Machine) -> int:
-    """The rows of a block where threads share blocks: of tiles of the first height, unless they end
-    sooner with others; 0 where there is no room."""
+    """The rows of a block where threads share blocks: the most, in tiles of the first height, with
+    which they end together; 0 where there is no room."""
     wanted = min(most, extent // (BLOCKS_PER_CORE * machine.cores))
     sizes = [
         rows
@@ -198,10 +199,11 @@ def _shared_block(heights: Sequence[int], most: int, extent: int, machine: Machi
     ]
 
     def time(rows: int) -> int:
-        return -(-extent // rows // machine.cores) * rows
+        ends = [-(-extent // rows) * share // machine.cores for share in range(machine.cores + 1)]
+        return max(min(extent, rows * end) - rows * start for start, end in pairwise(ends))
 
-    best = min(sizes, key=time, default=0)
-    return sizes[0] if sizes and time(sizes[0]) <= LATER * time(best) else best
+    most_time = LATER * min(map(time, sizes), default=0)
+    return next((rows for rows in sizes if time(rows) <= most_time), 0)
 
 
 def _rows(
