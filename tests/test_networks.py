@@ -220,3 +220,48 @@ def test_threads_that_share_blocks_of_channels_end_together(channels: int, block
         if " root; i1 by " in x and "parallel" in x
     ]
     assert line.partition("root; ")[2].partition(" <")[0] == block
+
+
+@pytest.mark.parametrize("channels", [64, 96])
+def test_convolutions_of_one_image_each_take_what_follows(channels: int):
+    """Also where what follows has the same shape; the image is padded once."""
+
+    def layers(x, first, second):
+        return [nn.relu(nn.conv(x, weight, padding=1)) for weight in (first, second)]
+
+    program = lowered(layers, IMAGE, WEIGHT, (channels, 64, 3, 3))
+    assert len(program.kernels) == 3
+    assert program.scratch_bytes == PADDED + 4 * channels * 64 * 9
+    (known,) = [each for each in program.decisions if each.producer == "out"]
+    assert known.action == "store"
+    small = (1, 8, 28, 28), (32, 8, 3, 3), (channels // 2, 8, 3, 3)
+    arrays = [
+        np.random.default_rng(n).normal(size=s).astype(np.float32) for n, s in enumerate(small)
+    ]
+    assert len(lowered(layers, *small).kernels) == 3
+    for fused, apart in zip(jit(layers)(*arrays), jit(layers, fuse=False)(*arrays), strict=True):
+        np.testing.assert_array_equal(fused, apart)
+
+
+def test_a_pair_of_pointwise_convolutions_of_one_image_is_one_kernel():
+    def layers(x, first, second):
+        return [nn.relu(nn.conv(x, weight)) for weight in (first, second)]
+
+    program = lowered(layers, IMAGE, (64, 64, 1, 1), (64, 64, 1, 1))
+    assert (len(program.kernels), program.scratch_bytes) == (1, 0)
+
+
+def test_an_inception_module():
+    """The branches' first convolutions pad for the second ones; the pool pads as it goes."""
+
+    def module(x, one, before_three, three, before_five, five, after_pool):
+        wide = nn.conv(nn.relu(nn.conv(x, before_three)), three, padding=1)
+        wider = nn.conv(nn.relu(nn.conv(x, before_five)), five, padding=2)
+        pooled = nn.conv(nn.max_pool(x, 3, stride=1, padding=1), after_pool)
+        branches = [nn.conv(x, one), wide, wider, pooled]
+        return np.concatenate([nn.relu(branch) for branch in branches], axis=1)
+
+    weights = ((64, 192, 1, 1), (96, 192, 1, 1), (128, 96, 3, 3), (16, 192, 1, 1), (32, 16, 5, 5))
+    program = lowered(module, (1, 192, 28, 28), *weights, (32, 192, 1, 1))
+    assert (len(program.kernels), len(program.unfused().kernels)) == (8, 18)
+    assert program.scratch_bytes == 2_108_928

@@ -74,9 +74,12 @@ def block_rows(
             schedule, changed = _blocked(schedule, blocks), [*blocks.moved]
             reason = f"{root.name} goes by rows, {blocks.rows} of which it is computed for at once"
         else:
-            changed = _apart(schedule, root, machine)
+            changed, before = _apart(schedule, root, machine), schedule
             schedule = _with_own_kernels(schedule, changed, machine)
+            for stage in sorted(changed, key=lambda each: root in before.readers(each)):
+                schedule = _with_reader(schedule, stage, machine)
             reason = f"in the loops of {root.name} there would be no tiles of it"
+            changed += [each for each in attached if _goes_with(schedule, each, changed)]
         for stage in changed:
             known[stage.name] = replace(known[stage.name], reason=reason)
             if schedule[stage].compute_at is None:
@@ -109,6 +112,34 @@ def _with_own_kernels(schedule: Schedule, stages: Sequence[Stage], machine: Mach
         kind = LoopKind.PARALLEL if machine.cores > 1 else LoopKind.SERIAL
         plans[stage] = StagePlan((replace(first, kind=kind), *rest))
     return Schedule(schedule.stages, plans, "own kernels") if stages else schedule
+
+
+def _goes_with(schedule: Schedule, stage: Stage, products: Collection[Stage]) -> bool:
+    """Whether a stage has one of some products in its kernel."""
+    return any(each in products for each in schedule.places.attached.get(stage, ()))
+
+
+def _with_reader(schedule: Schedule, product: Stage, machine: Machine) -> Schedule:
+    """With what takes each element of a product in a kernel with it, if that is in tiles then, and
+    nothing else in the kernel that it leaves needs it."""
+    places, plans = schedule.places, dict(schedule.places.plans)
+    readers = places.readers[product]
+    if len(readers) != 1 or places.attached.get(readers[0]):
+        return schedule
+    (reader,) = readers
+    group = places.chain(reader)[-1]
+    others = {group, *places.attached.get(group, ())} - {reader}
+    if not others.isdisjoint([*places.sources[reader], *places.readers[reader]]):
+        return schedule
+    shared = next((axis for axis in reader.axes if axis.extent > 1), reader.axes[0])
+    kind = LoopKind.PARALLEL if machine.cores > 1 else LoopKind.SERIAL
+    first, rest = Loop(shared, 1, kind), [Loop(a) for a in reader.axes if a is not shared]
+    plans[reader] = StagePlan((first, *rest))
+    axes = (*product.axes, *product.reduce_axes)
+    plans[product] = StagePlan(tuple(map(Loop, axes)), compute_at=Site(reader, first))
+    together = Schedule(schedule.stages, plans, "own kernels")
+    is_taken = takes_each_element(together.places, reader, product)
+    return together if is_taken and tile_of(together, product, machine) else schedule
 
 
 def _common_width(places: Places, root: Stage, machine: Machine) -> int:
