@@ -3,7 +3,8 @@
 The columns of a tile are the lanes of vectors, as the channels of a convolution are, though rows of
 another axis lie side by side in what is stored. What follows the sums is computed in these lanes as
 well, in a local array whose columns lie side by side; `lower.transposes` writes that, whole vectors
-at a time.
+at a time. So arrays between convolutions stay as the program has them: four in a row with channels
+last inside, both ends converted, took 0.95 to 1.02 of the time of channels first throughout.
 """
 
 from __future__ import annotations
