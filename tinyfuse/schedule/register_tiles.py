@@ -22,7 +22,7 @@ from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS
 from tinyfuse.schedule.pairs import Panels, Tile, tile_of, visits
 from tinyfuse.schedule.places import STACK_LIMIT, Loop, Site
-from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.schedule import Draft, Schedule
 from tinyfuse.schedule.turned import (
     computed_along,
     has_lanes,
@@ -52,8 +52,20 @@ def tile_reductions(
     """Tile what a schedule of the planner's computes one element after the other.
 
     decisions: on all stages. What is returned has those on the stages that are added as well.
-    alone: names of stages that stay as they are.
+    alone: names of stages that stay as they are. The directives are checked all at once; where one
+    of them is refused, one by one.
     """
+    draft = Draft(schedule.stages, schedule.places.plans)
+    try:
+        tiled, found = _all_tiled(draft, decisions, machine, alone)
+        return (schedule if tiled is draft else Schedule(tiled.stages, tiled.places.plans)), found
+    except ScheduleError:
+        return _all_tiled(schedule, decisions, machine, alone)
+
+
+def _all_tiled(
+    schedule: Schedule, decisions: Sequence[Decision], machine: Machine, alone: Collection[str]
+) -> tuple[Schedule, tuple[Decision, ...]]:
     known = {decision.producer: decision for decision in decisions}
     stack: Counter[str] = Counter()  # bytes of the panels that each kernel copies
     for stage in schedule.stages.stages:
@@ -118,7 +130,7 @@ def _tiled(schedule: Schedule, tile: Tile, machine: Machine, stack: Counter[str]
         )
         inner = _written(tile)
     plans[root] = replace(plans[root], loops=(*outer, *inner))
-    schedule = Schedule(schedule.stages, plans, "tile")
+    schedule = type(schedule)(schedule.stages, plans, "tile")
     turned = tile.columns is not root.axes[-1]
     if turned:
         schedule = _in_lanes(schedule, tile, len(outer), machine)
@@ -158,7 +170,7 @@ def _in_lanes(schedule: Schedule, tile: Tile, depth: int, machine: Machine) -> S
     if root is not reduction:
         loops = (*plan.loops[:depth], Loop(tile.rows), Loop(tile.columns, 1, LoopKind.VECTOR))
         plans = {**schedule.places.plans, root: replace(plan, loops=loops)}
-        schedule = Schedule(schedule.stages, plans, "tile")
+        schedule = type(schedule)(schedule.stages, plans, "tile")
     return computed_along(schedule, root, tile.columns, depth)
 
 

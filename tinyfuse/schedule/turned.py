@@ -67,7 +67,7 @@ def computed_along(schedule: Schedule, stage: Stage, columns: Axis, depth: int) 
     written = (Loop(copy.axes[place]), *others, replace(inner, kind=LoopKind.VECTOR))
     plans = {**schedule.places.plans, copy: replace(plan, loops=(*plan.loops[:depth], *written))}
     local = schedule.stage(changes(schedule.stages)[-1].name)
-    return laid_out(Schedule(schedule.stages, plans, "turn"), local, place)
+    return laid_out(type(schedule)(schedule.stages, plans, "turn"), local, place)
 
 
 def laid_out(schedule: Schedule, stage: Stage, place: int) -> Schedule:
