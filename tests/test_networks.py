@@ -265,3 +265,16 @@ def test_an_inception_module():
     program = lowered(module, (1, 192, 28, 28), *weights, (32, 192, 1, 1))
     assert (len(program.kernels), len(program.unfused().kernels)) == (8, 18)
     assert program.scratch_bytes == 2_108_928
+
+
+def test_convolutions_of_one_image_that_are_pooled_are_fused_all_the_same(caplog: Any):
+    """A pool takes no element by itself: each convolution keeps a kernel of its own there."""
+
+    def layers(x, first, second):
+        y = nn.relu(nn.conv(x, first, padding=1))
+        pooled = y.reshape(1, 32, 14, 2, 28).min(axis=3)
+        return pooled, nn.relu(nn.conv(x, second, padding=1))
+
+    program = lowered(layers, (1, 8, 28, 28), (32, 8, 3, 3), (32, 8, 3, 3))
+    assert not caplog.messages
+    assert len(program.kernels) < len(program.unfused().kernels)

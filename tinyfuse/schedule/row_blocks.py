@@ -127,6 +127,8 @@ def _with_reader(schedule: Schedule, product: Stage, machine: Machine) -> Schedu
     if len(readers) != 1 or places.attached.get(readers[0]):
         return schedule
     (reader,) = readers
+    if reader.reduce_axes or reader.row_axis or reader.scatter or reader.scan:
+        return schedule
     group = places.chain(reader)[-1]
     others = {group, *places.attached.get(group, ())} - {reader}
     if not others.isdisjoint([*places.sources[reader], *places.readers[reader]]):
