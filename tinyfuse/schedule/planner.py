@@ -126,11 +126,10 @@ def _scheduled(
     schedule, found = tile_reductions(schedule, found, machine, stored)
     schedule, found = sum_side_by_side(schedule, found, machine, stored)
     schedule, found = copy_transposed(schedule, found, machine, stored)
-    schedule = split_at_periods(schedule, stored)
-    schedule = prefetch_rows(scan_side_by_side(schedule), machine)
+    schedule = scan_side_by_side(split_at_periods(schedule, stored))
     if fuse:
         schedule, found = join_vector_products(schedule, found, stored)
-    return stream_large_results(schedule, machine), found
+    return prefetch_rows(stream_large_results(schedule, machine), machine), found
 
 
 def _is_within(schedule: Schedule, stage: Stage, names: set[str]) -> bool:

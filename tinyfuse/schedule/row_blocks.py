@@ -23,7 +23,7 @@ from tinyfuse.schedule.pairs import (
     tile_of,
     tile_shape,
 )
-from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places, Site, StagePlan
+from tinyfuse.schedule.places import REGION_LIMIT, Loop, Places, Site, StagePlan
 from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.index import Axis
@@ -193,7 +193,7 @@ def _blocks(places: Places, root: Stage, machine: Machine) -> Blocks | None:
         return None
     inside = len(root.axes[: root.axes.index(loop.axis) + 1])
     row = sum(math.prod(stage.shape[inside:]) * stage.dtype.itemsize for stage in moved)
-    most = min(STACK_LIMIT, machine.l2 // 2) // max(1, row)
+    most = min(REGION_LIMIT, machine.l2 // 2) // max(1, row)
     extent = loop.axis.extent
     most = min(ROWS, most, extent)
     heights = _heights(places, found, extent, machine)
