@@ -3,9 +3,9 @@
 // No thread exists before the first loop that is long enough. A loop is cut into equal shares, one
 // for each thread, the caller among them: loops over the same rows, one after another and in call
 // after call, so find them in the caches of the same processor. The share of a number is always
-// begun by the worker of that number; workers of higher numbers, there from a loop with more
-// threads, sleep on. A share is taken in chunks, and who is done takes chunks of the others'
-// shares; which thread runs which chunk must not matter. A
+// begun by the worker of that number, if it has come by the time that the others are done; workers
+// of higher numbers, there from a loop with more threads, sleep on. A share is taken in chunks, and
+// who is done takes chunks of the others' shares; which thread runs which chunk must not matter. A
 // caller that finds the pool busy, that is itself inside such a loop, or that is not the process's
 // main thread, runs its whole loop by itself. A forked child has a fresh pool.
 #define _GNU_SOURCE
@@ -41,41 +41,35 @@ typedef struct {
 
 static limited_pool pools[MAX_THREADS + 1];
 
-// What a thread begins with, in a cache line of its own.
+// What a thread has of the loop being run, in a cache line of its own, which it watches for the
+// next one: threads meet in as few transfers of lines as can be.
 typedef struct {
-  _Alignas(CACHE_LINE) atomic_long next; // where the next chunk begins
-  long end;
-} share;
-
-static share shares[MAX_THREADS];
-
-// The loop being run. Its fields are written by its owner while `open` is 0 and `active` is 0, and
-// read by a worker only between counting itself in `active` and out again, once it saw `open`.
-static struct {
+  _Alignas(CACHE_LINE) atomic_int state;
+  atomic_long next; // where the next chunk of its share begins
+  long end, chunk;
   tf_task task;
   void *const *buffers;
-  long chunk;
-  int threads;       // and shares
-  atomic_int open;   // whether workers may join
-  atomic_int active; // workers that may be looking at the fields
-} job;
+  int threads; // and shares
+} share;
+
+// The owner of the loop writes a share while it is free, all of them before offering one. The worker
+// that has taken it makes it free again when there is nothing left to do; where none has, the owner
+// does.
+enum { FREE, OFFERED, TAKEN };
+
+static share shares[MAX_THREADS]; // the first is the owner's
 
 static atomic_flag owned = ATOMIC_FLAG_INIT;
-static atomic_ulong generation; // of jobs; changed under the mutex
 static atomic_int owner_waits;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER;
 static int workers; // under ownership
 
-// A worker: its number, where the caller is 0, the generation when it started, and where it sleeps.
-typedef struct {
-  int number;
-  unsigned long seen;
-  int asleep; // under the mutex
-  pthread_cond_t work;
-} recruit;
-
-static recruit recruits[MAX_THREADS];
+// Where a worker sleeps, by its number; the caller's is 0.
+static struct {
+  _Alignas(CACHE_LINE) atomic_int asleep; // or about to be; set under the mutex
+  pthread_cond_t offered;
+} beds[MAX_THREADS];
 
 static long smaller(long a, long b) { return a < b ? a : b; }
 static long larger(long a, long b) { return a > b ? a : b; }
@@ -104,47 +98,53 @@ static int on_main_thread(void) {
 #endif
 }
 
-static void run_share(share *own) {
-  while (atomic_load(&own->next) < own->end) {
-    long begin = atomic_fetch_add(&own->next, job.chunk);
-    if (begin < own->end) job.task(job.buffers, begin, smaller(begin + job.chunk, own->end));
+static void run_share(const share *own, share *from) {
+  while (atomic_load(&from->next) < from->end) {
+    long begin = atomic_fetch_add(&from->next, own->chunk);
+    if (begin < from->end) own->task(own->buffers, begin, smaller(begin + own->chunk, from->end));
   }
 }
 
-static void run_chunks(int own) {
-  for (int i = 0; i < job.threads; i++) run_share(&shares[(own + i) % job.threads]);
+static void run_chunks(int number) {
+  const share *own = &shares[number];
+  for (int i = 0; i < own->threads; i++) run_share(own, &shares[(number + i) % own->threads]);
 }
 
-static void join_job(int number) {
-  atomic_fetch_add(&job.active, 1);
-  if (atomic_load(&job.open) && number < job.threads) run_chunks(number);
-  if (atomic_fetch_sub(&job.active, 1) == 1 && atomic_load(&owner_waits)) {
-    pthread_mutex_lock(&mutex);
-    pthread_cond_signal(&done);
-    pthread_mutex_unlock(&mutex);
-  }
+// Whether an offer becomes something else; where there is none its line is left where it is.
+static int becomes(share *own, int state) {
+  int offered = OFFERED;
+  return atomic_load(&own->state) == OFFERED &&
+         atomic_compare_exchange_strong(&own->state, &offered, state);
 }
 
-static unsigned long next_generation(recruit *self, unsigned long seen) {
+static void wait_for_offer(int number) {
+  share *own = &shares[number];
   for (int i = 0; i < PAUSES; i++) {
-    unsigned long now = atomic_load(&generation);
-    if (now != seen) return now;
+    if (atomic_load(&own->state) == OFFERED) return;
     pause_processor();
   }
   pthread_mutex_lock(&mutex);
-  self->asleep = 1;
-  while (atomic_load(&generation) == seen) pthread_cond_wait(&self->work, &mutex);
-  self->asleep = 0;
+  atomic_store(&beds[number].asleep, 1);
+  while (atomic_load(&own->state) != OFFERED) pthread_cond_wait(&beds[number].offered, &mutex);
+  atomic_store(&beds[number].asleep, 0);
   pthread_mutex_unlock(&mutex);
-  return atomic_load(&generation);
+}
+
+static void finish(share *own) {
+  atomic_store(&own->state, FREE);
+  if (!atomic_load(&owner_waits)) return;
+  pthread_mutex_lock(&mutex);
+  pthread_cond_signal(&done);
+  pthread_mutex_unlock(&mutex);
 }
 
 static void *worker(void *argument) {
-  recruit *self = argument;
-  unsigned long seen = self->seen;
+  int number = (int)(intptr_t)argument;
   for (;;) {
-    seen = next_generation(self, seen);
-    join_job(self->number);
+    wait_for_offer(number);
+    if (!becomes(&shares[number], TAKEN)) continue; // withdrawn
+    run_chunks(number);
+    finish(&shares[number]);
   }
   return NULL;
 }
@@ -161,53 +161,51 @@ static void start_workers(int wanted) {
   pthread_attr_setstacksize(&attributes, STACK_BYTES);
   pthread_t thread;
   while (workers < wanted) {
-    recruit *next = &recruits[workers];
-    *next = (recruit){workers + 1, atomic_load(&generation), 0, PTHREAD_COND_INITIALIZER};
-    if (pthread_create(&thread, &attributes, worker, next)) break;
+    intptr_t number = workers + 1;
+    if (pthread_create(&thread, &attributes, worker, (void *)number)) break;
     workers++;
   }
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void announce_job(int helpers) {
+// A worker that is not seen asleep here sees the offer before it sleeps.
+static void offer(int number) {
+  atomic_store(&shares[number].state, OFFERED);
+  if (!atomic_load(&beds[number].asleep)) return;
   pthread_mutex_lock(&mutex);
-  atomic_fetch_add(&generation, 1);
-  for (int i = 0; i < smaller(workers, helpers); i++) {
-    if (recruits[i].asleep) pthread_cond_signal(&recruits[i].work);
-  }
+  pthread_cond_signal(&beds[number].offered);
   pthread_mutex_unlock(&mutex);
 }
 
-static void wait_for_workers(void) {
+static void wait_for_worker(share *own) {
   for (int i = 0; i < PAUSES; i++) {
-    if (!atomic_load(&job.active)) return;
+    if (atomic_load(&own->state) == FREE) return;
     pause_processor();
   }
   pthread_mutex_lock(&mutex);
   atomic_store(&owner_waits, 1);
-  while (atomic_load(&job.active)) pthread_cond_wait(&done, &mutex);
+  while (atomic_load(&own->state) != FREE) pthread_cond_wait(&done, &mutex);
   atomic_store(&owner_waits, 0);
   pthread_mutex_unlock(&mutex);
 }
 
 static void run_parallel(int threads, tf_task task, void *const *buffers, long extent, long grain) {
   long grains = quotient_up(extent, grain);
-  job.task = task;
-  job.buffers = buffers;
-  job.threads = (int)smaller(threads, grains);
-  job.chunk = grain * quotient_up(quotient_up(grains, job.threads), CHUNKS_PER_THREAD);
-  for (int i = 0; i < job.threads; i++) {
-    atomic_store(&shares[i].next, grain * (grains * i / job.threads));
-    shares[i].end = smaller(grain * (grains * (i + 1) / job.threads), extent);
+  threads = (int)smaller(threads, grains);
+  long chunk = grain * quotient_up(quotient_up(grains, threads), CHUNKS_PER_THREAD);
+  for (int i = 0; i < threads; i++) {
+    share *own = &shares[i];
+    atomic_store_explicit(&own->next, grain * (grains * i / threads), memory_order_relaxed);
+    own->end = smaller(grain * (grains * (i + 1) / threads), extent);
+    own->chunk = chunk, own->task = task, own->buffers = buffers, own->threads = threads;
   }
-  int helpers = job.threads - 1;
-  start_workers(helpers);
-  atomic_store(&job.open, 1);
-  announce_job(helpers);
+  start_workers(threads - 1);
+  int helpers = (int)smaller(workers, threads - 1);
+  for (int i = 1; i <= helpers; i++) offer(i);
   run_chunks(0);
-  atomic_store(&job.open, 0);
-  wait_for_workers();
+  for (int i = 1; i <= helpers; i++)
+    if (!becomes(&shares[i], FREE)) wait_for_worker(&shares[i]);
 }
 
 static void run(const tf_pool *pool, tf_task task, void *const *buffers, long extent, long grain) {
@@ -229,15 +227,18 @@ static void start_afresh(void) {
   mutex = new_mutex;
   done = new_condition;
   workers = 0;
-  atomic_store(&generation, 0);
   atomic_store(&owner_waits, 0);
-  atomic_store(&job.open, 0);
-  atomic_store(&job.active, 0);
+  for (int i = 0; i < MAX_THREADS; i++) {
+    atomic_store(&shares[i].state, FREE);
+    atomic_store(&beds[i].asleep, 0);
+    beds[i].offered = new_condition;
+  }
   atomic_flag_clear(&owned);
 }
 
 static void prepare(void) {
   for (int i = 0; i <= MAX_THREADS; i++) pools[i] = (limited_pool){{run}, i};
+  start_afresh();
   pthread_atfork(NULL, NULL, start_afresh);
 }
 

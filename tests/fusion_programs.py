@@ -431,14 +431,14 @@ def embedding(table, tokens, positions, weight, bias):
     return layer_norm(table[tokens] + positions, weight, bias)
 
 
-@fused(*ROWS, small=SMALL_ROWS, traffic=6.5)
+@fused(*ROWS, small=SMALL_ROWS, traffic=7)
 def cumulative(x):
     """Shares of a running total."""
     total = np.cumsum(x, axis=-1)
     return np.sqrt(np.abs(total)) / (1 + x * x)
 
 
-@fused(*ROWS, small=SMALL_ROWS, traffic=3)
+@fused(*ROWS, small=SMALL_ROWS, traffic=3.5)
 def running_shares(x):
     total = np.cumsum(np.exp(x), axis=-1)
     return total / total[:, -1:]

@@ -56,6 +56,40 @@ def test_a_convolution_that_is_pooled_is_never_stored(pool: Callable[..., Any]):
     assert program.scratch_bytes <= PADDED + PACKED
 
 
+def residual(x, weight, scale, shift):
+    return nn.relu(nn.conv(x, weight, padding=1) * scale[:, None, None] + x)
+
+
+@pytest.mark.parametrize(
+    ("layers", "step"),
+    [
+        (conv_bn_relu, "i3 by 8"),
+        (pooled(nn.max_pool), "i1 by 32"),
+        (pooled(nn.avg_pool), "i1 by 32"),
+        (residual, None),  # what is added lies along the pixels
+    ],
+)
+def test_what_follows_a_convolution_is_computed_in_vectors_of_channels(
+    layers: Callable[..., Any], step: str | None
+):
+    """And its pixels lie side by side again by transposes, of whole vectors."""
+    program = lowered(layers, IMAGE, WEIGHT, CHANNELS, CHANNELS)
+    lines = [x for x in str(program.schedule).splitlines() if x.startswith("  out_local: ")]
+    start = f"  out_local: compute_at(out, {step}); layout(i0, i2, i3, i1); "
+    assert [line[: len(start)] for line in lines] == ([start] if step else [])
+    kernel = program.as_text("c").partition("*restrict out, long begin")[2].partition("\n}\n")[0]
+    assert kernel.count("tf_transpose_") == len(lines)
+    reasons = [each.reason for each in program.decisions if each.producer == "out_local"]
+    assert reasons == ["its i1 lies in vectors, as in y_1, and is written across"] * len(lines)
+
+
+def test_what_follows_a_convolution_has_the_same_bits_however_it_is_scheduled():
+    shapes = ((2, 3, 7, 9), (17, 3, 3, 3), (17,), (17,))
+    assert len(lowered(conv_bn_relu, *shapes).kernels) == 2
+    arrays = [ArraySpec("float32", shape) for shape in shapes]
+    check_equivalence(conv_bn_relu, *arrays, exact=False, schedules=2, examples=2)
+
+
 def test_windows_that_overlap_would_compute_a_convolution_again_and_again():
     def layers(x, weight):
         return nn.max_pool(nn.conv(x, weight, padding=1), 3, stride=2)
@@ -159,3 +193,88 @@ def test_a_product_whose_columns_are_split_afterwards_is_computed_once():
     flops = sum(cost.flops for cost in program.cost.values())
     needed = 2 * 64 * 64 * 56 * 56
     assert needed <= flops <= 1.05 * needed
+
+
+def test_what_is_not_fused_is_tiled_all_the_same():
+    """So that what fusion gains is told apart from what tiles do."""
+    program = lowered(conv_bn_relu, IMAGE, WEIGHT, CHANNELS, CHANNELS).unfused()
+    assert len(program.kernels) == 5
+    assert program.scratch_bytes == PADDED + FEATURES + PACKED
+    assert any("in registers" in str(decision) for decision in program.decisions)
+
+
+@pytest.mark.parametrize(
+    ("channels", "block"),
+    [(16, "i1 by 8"), (24, "i1 by 6"), (32, "i1 by 8"), (128, "i1 by 32"), (192, "i1 by 48")],
+)
+def test_threads_that_share_blocks_of_channels_end_together(channels: int, block: str):
+    """Two threads, where an image is padded again in the kernel that computes it."""
+    image, weight = (1, channels, 32, 32), (channels, channels, 3, 3)
+
+    def layers(x, first, second):
+        return nn.conv(nn.relu(nn.conv(x, first, padding=1)), second, padding=1)
+
+    (line,) = [
+        x
+        for x in str(lowered(layers, image, weight, weight).schedule).splitlines()
+        if " root; i1 by " in x and "parallel" in x
+    ]
+    assert line.partition("root; ")[2].partition(" <")[0] == block
+
+
+@pytest.mark.parametrize("channels", [64, 96])
+def test_convolutions_of_one_image_each_take_what_follows(channels: int):
+    """Also where what follows has the same shape; the image is padded once."""
+
+    def layers(x, first, second):
+        return [nn.relu(nn.conv(x, weight, padding=1)) for weight in (first, second)]
+
+    program = lowered(layers, IMAGE, WEIGHT, (channels, 64, 3, 3))
+    assert len(program.kernels) == 3
+    assert program.scratch_bytes == PADDED + 4 * channels * 64 * 9
+    (known,) = [each for each in program.decisions if each.producer == "out"]
+    assert known.action == "store"
+    small = (1, 8, 28, 28), (32, 8, 3, 3), (channels // 2, 8, 3, 3)
+    arrays = [
+        np.random.default_rng(n).normal(size=s).astype(np.float32) for n, s in enumerate(small)
+    ]
+    assert len(lowered(layers, *small).kernels) == 3
+    for fused, apart in zip(jit(layers)(*arrays), jit(layers, fuse=False)(*arrays), strict=True):
+        np.testing.assert_array_equal(fused, apart)
+
+
+def test_a_pair_of_pointwise_convolutions_of_one_image_is_one_kernel():
+    def layers(x, first, second):
+        return [nn.relu(nn.conv(x, weight)) for weight in (first, second)]
+
+    program = lowered(layers, IMAGE, (64, 64, 1, 1), (64, 64, 1, 1))
+    assert (len(program.kernels), program.scratch_bytes) == (1, 0)
+
+
+def test_an_inception_module():
+    """The branches' first convolutions pad for the second ones; the pool pads as it goes."""
+
+    def module(x, one, before_three, three, before_five, five, after_pool):
+        wide = nn.conv(nn.relu(nn.conv(x, before_three)), three, padding=1)
+        wider = nn.conv(nn.relu(nn.conv(x, before_five)), five, padding=2)
+        pooled = nn.conv(nn.max_pool(x, 3, stride=1, padding=1), after_pool)
+        branches = [nn.conv(x, one), wide, wider, pooled]
+        return np.concatenate([nn.relu(branch) for branch in branches], axis=1)
+
+    weights = ((64, 192, 1, 1), (96, 192, 1, 1), (128, 96, 3, 3), (16, 192, 1, 1), (32, 16, 5, 5))
+    program = lowered(module, (1, 192, 28, 28), *weights, (32, 192, 1, 1))
+    assert (len(program.kernels), len(program.unfused().kernels)) == (8, 18)
+    assert program.scratch_bytes == 2_108_928
+
+
+def test_convolutions_of_one_image_that_are_pooled_are_fused_all_the_same(caplog: Any):
+    """A pool takes no element by itself: each convolution keeps a kernel of its own there."""
+
+    def layers(x, first, second):
+        y = nn.relu(nn.conv(x, first, padding=1))
+        pooled = y.reshape(1, 32, 14, 2, 28).min(axis=3)
+        return pooled, nn.relu(nn.conv(x, second, padding=1))
+
+    program = lowered(layers, (1, 8, 28, 28), (32, 8, 3, 3), (32, 8, 3, 3))
+    assert not caplog.messages
+    assert len(program.kernels) < len(program.unfused().kernels)

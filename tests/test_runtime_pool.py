@@ -96,6 +96,37 @@ int nested(void *const *arrays, void *scratch, const tf_pool *pool) {{
 """
 
 
+# With the pool's own text before it: loops of all lengths in pools of one to five threads, with
+# times in between in which workers fall asleep.
+RACING = """\
+#include <stdio.h>
+#include <time.h>
+static unsigned seed = 1;
+static long below(long n) { return (long)((seed = seed * 1103515245 + 12345) >> 16) % n; }
+
+static void increment(void *const *buffers, long begin, long end) {
+  int *counts = buffers[0];
+  for (long i = begin; i < end; i++) counts[i]++;
+}
+
+int main(void) {
+  static int counts[4096];
+  void *buffers[] = {counts};
+  long expected = 0, found = 0;
+  for (int loop = 0; loop < 4000; loop++) {
+    long extent = 1 + below(4096), grain = 1 + below(64);
+    const tf_pool *pool = tf_pool_of(1 + below(5));
+    pool->run(pool, increment, buffers, extent, grain);
+    expected += extent;
+    if (loop % 500 == 0) nanosleep(&(struct timespec){0, 3000000}, 0);
+  }
+  for (int i = 0; i < 4096; i++) found += counts[i];
+  printf("%ld", found - expected);
+  return 0;
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def counting() -> Entry:
     return load(build(COUNTING, "counting", libc=True), "counting")
@@ -499,3 +530,14 @@ def test_pool_c_has_no_warnings(compiler: str, tmp_path: Path):
         text=True,
     )
     assert (outcome.returncode, outcome.stderr) == (0, "")
+
+
+def test_threads_do_not_race(tmp_path: Path):
+    """What one thread writes without an atomic operation no other one looks at meanwhile."""
+    (tmp_path / "racing.c").write_text((runtime_c() / "pool.c").read_text() + RACING)
+    flags = ["-std=gnu11", "-O1", "-g", "-fsanitize=thread", "-pthread", "racing.c", "-o", "racing"]
+    compiled = subprocess.run(["gcc", *flags], cwd=tmp_path, capture_output=True, text=True)
+    if compiled.returncode:
+        pytest.skip("gcc has no thread sanitizer here")
+    ran = subprocess.run([tmp_path / "racing"], capture_output=True, text=True, timeout=300)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "0", "")

@@ -109,6 +109,7 @@ def jit(
             them all: how many turns a loop has, where a slice ends, what indexes an array. Not
             what shapes of new arrays are made of.
         fuse: whether intermediate arrays are left out where that pays. It never changes a bit.
+            Where they are not, each operation is still computed in tiles where that is faster.
         threads: how many may work on a call; None: as TINYFUSE_NUM_THREADS says, or all cores.
         schedule: makes the schedule of a program from its stages, in place of the planner.
         check: "nan" first computes each call operation by operation, slowly and unfused, and raises

@@ -260,7 +260,8 @@ class Lowered:
         return LEVELS[level](self)
 
     def unfused(self) -> Lowered:
-        """The same function with every stage stored: with the same result, bit for bit."""
+        """The same function with every stage stored, and tiled by itself: with the same result, bit
+        for bit."""
         return self._again(fuse=False, schedule=None)
 
     def with_schedule(self, schedule: Schedule) -> Lowered:

@@ -22,22 +22,23 @@ def scheduled(program: Program, options: Options, machine: Machine) -> tuple[Sch
     """The schedules that the options ask for, and the loop nests of all.
 
     A schedule of the planner's that lowering refuses is a fault of the planner's, not of the
-    program: that runs unfused then, and a warning says so.
+    program: that runs unfused then, without tiles, and a warning says so.
     """
     parts = [segment.stages for segment in program.segments]
     if options.schedule is not None:
         made: Scheduled = tuple([(_users_schedule(options, stages), ()) for stages in parts])
         return made, _lowered(program, made, machine)
-    for fuse in (options.fuse, False):
+    for fuse, tile in ((options.fuse, True), (False, False)):
         try:
-            made = tuple([default_schedule(stages, machine, fuse=fuse) for stages in parts])
+            made = tuple([default_schedule(stages, machine, fuse, (), tile) for stages in parts])
             return made, _lowered(program, made, machine)
         except ScheduleError as error:
-            if not fuse:
+            if not tile:
                 raise
             log.warning(
-                "%s is not fused: the planner made a schedule that is refused (%s)",
+                "%s is not %s: the planner made a schedule that is refused (%s)",
                 program.name,
+                "fused" if fuse else "tiled",
                 error,
             )
     raise AssertionError  # the loop returns or raises

@@ -172,9 +172,8 @@ def _fused_stages(lowered: Lowered) -> tuple[str, ...]:
     in another order."""
     found: list[str] = []
     for part in _parts(lowered):
-        fused, unfused = [
-            default_schedule(part, lowered.machine, fuse=fuse)[0] for fuse in (True, False)
-        ]
+        fused, _ = default_schedule(part, lowered.machine)
+        unfused, _ = default_schedule(part, lowered.machine, fuse=False, tile=False)
         found += [s.name for s in part.stages if _place(fused, s) != _place(unfused, s)]
     return tuple(found)
 

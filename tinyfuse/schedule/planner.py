@@ -25,7 +25,7 @@ from tinyfuse.schedule.rounds import going_round
 from tinyfuse.schedule.row_blocks import block_rows
 from tinyfuse.schedule.scans import scan_side_by_side
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.schedule.seats import Seat
+from tinyfuse.schedule.seats import Seat, before, moved
 from tinyfuse.schedule.side_by_side import sum_side_by_side
 from tinyfuse.schedule.small import SmallKernels
 from tinyfuse.schedule.stencils import Chain, Stencils
@@ -65,23 +65,37 @@ PARTS_BYTES = 1 << 15
 # Rows to sum, for each core, from which on threads share rows rather than blocks of a row.
 ROWS_PER_CORE = 2
 
-INLINE, STORE, COMPUTE_AT, COMPUTE_WITH = "inline", "store", "compute_at", "compute_with"
+INLINE, STORE, COMPUTE_AT = "inline", "store", "compute_at"
 
 
 def default_schedule(
-    stages: Stages, machine: Machine, fuse: bool = True, stored: Collection[str] = ()
+    stages: Stages,
+    machine: Machine,
+    fuse: bool = True,
+    stored: Collection[str] = (),
+    tile: bool = True,
 ) -> tuple[Schedule, tuple[Decision, ...]]:
     """The schedule of a program and the decision on each stage, in the order of the program.
 
     fuse: False stores every stage; only the parts of one reduction stay together. stored: names of
-    stages that fusion leaves alone.
+    stages that fusion leaves alone. tile: False, where nothing is fused, leaves each loop nest as
+    the program has it: no tiles, and no copies for them.
     """
+    if not fuse and not tile:
+        return _stored(stages, machine)
     carried = carried_blocks(stages) if fuse else ()
     free = tuple([each for each in carried if not any(s.name in stored for s in each.stages)])
     try:
         return _scheduled(stages, machine, fuse, stored, free)
     except ScheduleError:
         return _scheduled(stages, machine, fuse, stored, ())
+
+
+def _stored(stages: Stages, machine: Machine) -> tuple[Schedule, tuple[Decision, ...]]:
+    """With every stage stored, in loops over its axes."""
+    planner = _Planner(stages, machine, False, ())
+    decided = [planner.decide(stage) for stage in reversed(stages.stages)]
+    return stream_large_results(planner.schedule(stages), machine), tuple(decided[::-1])
 
 
 def _scheduled(
@@ -106,15 +120,16 @@ def _scheduled(
         return schedule, found
     if fuse:
         schedule, found = block_rows(schedule, found, machine, stored)
-        schedule, found = stream_few_rows(schedule, found, machine, stored)
+    schedule, found = stream_few_rows(schedule, found, machine, stored)
+    if fuse:
         schedule, found = pool_rows(schedule, found, machine, stored)
-        schedule, found = tile_reductions(schedule, found, machine, stored)
-        schedule, found = sum_side_by_side(schedule, found, machine, stored)
-        schedule, found = copy_transposed(schedule, found, machine, stored)
-        schedule = scan_side_by_side(split_at_periods(schedule, stored))
+    schedule, found = tile_reductions(schedule, found, machine, stored)
+    schedule, found = sum_side_by_side(schedule, found, machine, stored)
+    schedule, found = copy_transposed(schedule, found, machine, stored)
+    schedule = scan_side_by_side(split_at_periods(schedule, stored))
+    if fuse:
         schedule, found = join_vector_products(schedule, found, stored)
-    schedule = stream_large_results(schedule, machine)
-    return prefetch_rows(schedule, machine) if fuse else schedule, found
+    return prefetch_rows(stream_large_results(schedule, machine), machine), found
 
 
 def _is_within(schedule: Schedule, stage: Stage, names: set[str]) -> bool:
@@ -329,7 +344,7 @@ class _Planner:
         for group in grouping.form():
             for stage, seat in grouping.seats(group).items():
                 self.seats[stage] = seat
-                decisions[stage] = _moved(decisions[stage], seat)
+                decisions[stage] = moved(decisions[stage], seat)
         stencils = Stencils(grouping, self.inlined, self.machine)
         for chain, seats in stencils.seats():
             self.seats.update(seats)
@@ -339,7 +354,7 @@ class _Planner:
         for seats in SmallKernels(grouping, self.seats).seats_of_runs():
             self.seats.update(seats)
             for stage, seat in seats.items():
-                decisions[stage] = _before(decisions[stage], seat)
+                decisions[stage] = before(decisions[stage], seat)
         for stage, reason in {**grouping.reasons, **stencils.reasons}.items():
             if stage not in {*self.seats, *self.outputs, *self.alone}:
                 known = decisions[stage]
@@ -379,24 +394,6 @@ def _decisions(schedule: Schedule, known: Mapping[str, Decision]) -> tuple[Decis
         copy = Decision(stage.name, readers, "cache_read", reason)
         found.append(known.get(stage.name, copy))
     return tuple(found)
-
-
-def _moved(decision: Decision, seat: Seat) -> Decision:
-    """The decision on a stage that is computed in the kernel of a group."""
-    action = COMPUTE_WITH if seat.aligned else COMPUTE_AT
-    assert seat.axis is not None
-    place = f"{seat.axis.name} by {seat.step}" if seat.step > 1 else seat.axis.name
-    return replace(
-        decision,
-        action=action,
-        reason=f"one kernel computes it and {seat.stage.name}, step by step of {place}",
-    )
-
-
-def _before(decision: Decision, seat: Seat) -> Decision:
-    """The decision on a small stage that is computed before the loops of another one."""
-    reason = f"both are small: one kernel computes it, then {seat.stage.name}"
-    return replace(decision, action=COMPUTE_AT, reason=reason)
 
 
 def _in_chain(stage: Stage, decision: Decision, chain: Chain, seat: Seat) -> Decision:

@@ -19,6 +19,13 @@ from tinyfuse.schedule.pairs import along, pair_of, tile_shape
 from tinyfuse.schedule.places import REGION_LIMIT, Loop, Places, Site
 from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.turned import (
+    computed_along,
+    has_lanes,
+    in_lanes_of,
+    is_transposed,
+    laid_out,
+)
 from tinyfuse.stage.analysis import only_axis
 from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis
@@ -46,11 +53,14 @@ def pool_rows(
     """
     known = {decision.producer: decision for decision in decisions}
     for product in schedule.stages.stages:
+        product = schedule.current(product)  # of the schedule as it is by now
         pool = None if product.name in alone else _pool(schedule.places, product, machine)
         if pool and pool.root.name not in alone:
             schedule = _pooled(schedule, pool, machine)
             reason = f"{pool.root.name} reduces what a row of it needs, while it is in the caches"
             known[product.name] = replace(known[product.name], action="compute_at", reason=reason)
+            for local in [each for each in schedule.stages.stages if each.name not in known]:
+                known[local.name] = in_lanes_of(product, pool.columns, local, pool.root)
     return schedule, tuple([known[stage.name] for stage in schedule.stages.stages])
 
 
@@ -116,6 +126,8 @@ def _pooled(schedule: Schedule, pool: Pool, machine: Machine) -> Schedule:
     outer += [Loop(pool.columns, pool.width)] if split else []
     done = [loop.axis for loop in outer if loop.step == 1]
     inner = [_serial(loop) for loop in plans[root].loops if loop.axis not in done]
+    lanes = split and _is_in_lanes(places, pool, machine)
+    inner = _with_lanes(inner, root, pool.columns) if lanes else inner
     site = Site(root, outer[-1])
     plans[root] = replace(plans[root], loops=(*outer, *inner))
     for stage in places.attached.get(root, ()):
@@ -125,7 +137,41 @@ def _pooled(schedule: Schedule, pool: Pool, machine: Machine) -> Schedule:
         plans[stage] = replace(plans[stage], compute_at=replace(old, loop=loop))
     loops = tuple(map(_serial, plans[pool.product].loops))
     plans[pool.product] = replace(plans[pool.product], loops=loops, compute_at=site)
-    return Schedule(schedule.stages, plans, "pool rows")
+    schedule = Schedule(schedule.stages, plans, "pool rows")
+    return _computed_in_lanes(schedule, pool, len(outer)) if lanes else schedule
+
+
+def _is_in_lanes(places: Places, pool: Pool, machine: Machine) -> bool:
+    """Whether the pool's columns can be lanes of vectors as well, and what they give be transposed
+    as it is written."""
+    pooling = places.attached.get(pool.root, ())
+    known = (pool.product, *pooling)
+    for stage in (pool.root, *pooling):
+        own = along(stage, pool.root, pool.columns)
+        if own is None or not has_lanes(places, stage, own, known):
+            return False
+    rows = pool.root.axes[-1].extent
+    return is_transposed(pool.root, rows, pool.width, machine)
+
+
+def _with_lanes(loops: Sequence[Loop], stage: Stage, columns: Axis) -> list[Loop]:
+    """Loops with that over the columns inside of those over all other axes, right around what is
+    reduced: the C compiler writes that out, and makes vectors of the columns."""
+    own = [Loop(loop.axis) for loop in loops if loop.axis not in (columns, *stage.reduce_axes)]
+    reduced = [loop for loop in loops if loop.axis in stage.reduce_axes]
+    return [*own, Loop(columns), *reduced]
+
+
+def _computed_in_lanes(schedule: Schedule, pool: Pool, depth: int) -> Schedule:
+    place = pool.root.axes.index(pool.columns)
+    for stage in schedule.places.attached[pool.root]:
+        if stage is not pool.product:
+            plans = dict(schedule.places.plans)
+            loops = _with_lanes(plans[stage].loops, stage, stage.axes[place])
+            plans[stage] = replace(plans[stage], loops=tuple(loops))
+            schedule = Schedule(schedule.stages, plans, "pool rows")
+        schedule = laid_out(schedule, stage, place)
+    return computed_along(schedule, pool.root, pool.columns, depth)
 
 
 def _serial(loop: Loop) -> Loop:

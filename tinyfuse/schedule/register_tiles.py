@@ -23,6 +23,14 @@ from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS
 from tinyfuse.schedule.pairs import Panels, Tile, tile_of, visits
 from tinyfuse.schedule.places import REGION_LIMIT, Loop, Site
 from tinyfuse.schedule.schedule import Draft, Schedule
+from tinyfuse.schedule.turned import (
+    computed_along,
+    has_lanes,
+    in_lanes_of,
+    is_along,
+    is_transposed,
+    laid_out,
+)
 from tinyfuse.stage.analysis import fixed_stages
 from tinyfuse.stage.copies import CacheRead, changes, copies
 from tinyfuse.stage.index import Axis
@@ -90,6 +98,8 @@ def _with_stored(
 def _decision(schedule: Schedule, added: Stage, tile: Tile) -> Decision:
     readers = tuple([reader.name for reader in schedule.readers(added)])
     if added.name not in copies(schedule.stages):
+        if not added.reduce_axes and tile.root is not tile.reduction:
+            return in_lanes_of(tile.reduction, tile.columns, added, tile.root)
         reason = f"a tile of {tile.height} by {tile.width} is computed in registers, then written"
         return Decision(added.name, readers, "cache_write", reason)
     made = next(each for each in changes(schedule.stages) if each.name == added.name)
@@ -123,8 +133,10 @@ def _tiled(schedule: Schedule, tile: Tile, machine: Machine, stack: Counter[str]
     schedule = type(schedule)(schedule.stages, plans, "tile")
     turned = tile.columns is not root.axes[-1]
     if turned:
-        schedule = _turned(schedule, tile, len(outer))
+        schedule = _in_lanes(schedule, tile, len(outer), machine)
     summed = _summed(schedule, tile)
+    if turned and root is not reduction:
+        schedule = _by_rows(schedule, tile)
     schedule = schedule.cache_write(summed, schedule[summed].loops[len(outer) - 1])
     if turned:
         schedule = _by_rows(schedule, tile)
@@ -141,25 +153,30 @@ def _written(tile: Tile) -> list[Loop]:
     return [Loop(tile.columns), Loop(tile.rows, 1, LoopKind.VECTOR)]
 
 
-def _turned(schedule: Schedule, tile: Tile, depth: int) -> Schedule:
-    """With the tile in an array whose columns lie side by side, from where it is written."""
-    if tile.root is tile.reduction:
-        at = schedule[tile.root].loops[depth - 1]
-        schedule = schedule.cache_write(tile.root, at)
-        root = schedule.current(tile.root)
-        plans = dict(schedule.places.plans)
-        plans[root] = replace(plans[root], loops=(*plans[root].loops[:depth], *_written(tile)))
-        schedule = type(schedule)(schedule.stages, plans, "turn")
-    return _by_rows(schedule, tile)
+def _in_lanes(schedule: Schedule, tile: Tile, depth: int, machine: Machine) -> Schedule:
+    """With what follows the sums of a tile in lanes of its columns too, if all that it reads lies
+    along these, and whole vectors are transposed as they are written.
+
+    depth: how many loops of the root are around a tile.
+    """
+    root, reduction = tile.root, tile.reduction
+    wanted = root is reduction or (
+        has_lanes(schedule.places, root, tile.columns, (reduction,))
+        and is_transposed(root, tile.height, tile.width, machine)
+    )
+    if not wanted or is_along(schedule, root, tile.columns):
+        return schedule
+    plan = schedule[root]
+    if root is not reduction:
+        loops = (*plan.loops[:depth], Loop(tile.rows), Loop(tile.columns, 1, LoopKind.VECTOR))
+        plans = {**schedule.places.plans, root: replace(plan, loops=loops)}
+        schedule = type(schedule)(schedule.stages, plans, "tile")
+    return computed_along(schedule, root, tile.columns, depth)
 
 
 def _by_rows(schedule: Schedule, tile: Tile) -> Schedule:
     """With the columns of the stage that computes the sums side by side in memory."""
-    summed = _summed(schedule, tile)
-    place = {axis: at for at, axis in enumerate(tile.root.axes)}
-    rows, columns = (summed.axes[place[axis]] for axis in (tile.rows, tile.columns))
-    others = [axis for axis in summed.axes if axis not in (rows, columns)]
-    return schedule.layout(summed, *others, rows, columns)
+    return laid_out(schedule, _summed(schedule, tile), tile.root.axes.index(tile.columns))
 
 
 def _outer(tile: Tile, machine: Machine) -> list[Loop]:

@@ -9,23 +9,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.pairs import along, pair_of, takes_each_element, tile_of, tile_shape
+from tinyfuse.schedule.pairs import (
+    SHAPES,
+    along,
+    pair_of,
+    takes_each_element,
+    tile_of,
+    tile_shape,
+)
 from tinyfuse.schedule.places import REGION_LIMIT, Loop, Places, Site, StagePlan
 from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage
 
-# Rows of a block: a multiple of the rows of tiles.
+# Rows of a block, at most; and those of tiles, of which it is a multiple.
 ROWS = 48
-LEAST = 6
-# Blocks for each core, so that threads end together.
+LEAST, OTHER = 6, 8
+# Blocks for each core, so that threads end together; and how much later the last may end than with
+# blocks of another size.
 BLOCKS_PER_CORE = 2
+LATER = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +74,12 @@ def block_rows(
             schedule, changed = _blocked(schedule, blocks), [*blocks.moved]
             reason = f"{root.name} goes by rows, {blocks.rows} of which it is computed for at once"
         else:
-            changed = _apart(schedule, root, machine)
+            changed, before = _apart(schedule, root, machine), schedule
             schedule = _with_own_kernels(schedule, changed, machine)
+            for stage in sorted(changed, key=lambda each: root in before.readers(each)):
+                schedule = _with_reader(schedule, stage, machine)
             reason = f"in the loops of {root.name} there would be no tiles of it"
+            changed += [each for each in attached if _goes_with(schedule, each, changed)]
         for stage in changed:
             known[stage.name] = replace(known[stage.name], reason=reason)
             if schedule[stage].compute_at is None:
@@ -99,6 +112,36 @@ def _with_own_kernels(schedule: Schedule, stages: Sequence[Stage], machine: Mach
         kind = LoopKind.PARALLEL if machine.cores > 1 else LoopKind.SERIAL
         plans[stage] = StagePlan((replace(first, kind=kind), *rest))
     return Schedule(schedule.stages, plans, "own kernels") if stages else schedule
+
+
+def _goes_with(schedule: Schedule, stage: Stage, products: Collection[Stage]) -> bool:
+    """Whether a stage has one of some products in its kernel."""
+    return any(each in products for each in schedule.places.attached.get(stage, ()))
+
+
+def _with_reader(schedule: Schedule, product: Stage, machine: Machine) -> Schedule:
+    """With what takes each element of a product in a kernel with it, if that is in tiles then, and
+    nothing else in the kernel that it leaves needs it."""
+    places, plans = schedule.places, dict(schedule.places.plans)
+    readers = places.readers[product]
+    if len(readers) != 1 or places.attached.get(readers[0]):
+        return schedule
+    (reader,) = readers
+    if reader.reduce_axes or reader.row_axis or reader.scatter or reader.scan:
+        return schedule
+    group = places.chain(reader)[-1]
+    others = {group, *places.attached.get(group, ())} - {reader}
+    if not others.isdisjoint([*places.sources[reader], *places.readers[reader]]):
+        return schedule
+    shared = next((axis for axis in reader.axes if axis.extent > 1), reader.axes[0])
+    kind = LoopKind.PARALLEL if machine.cores > 1 else LoopKind.SERIAL
+    first, rest = Loop(shared, 1, kind), [Loop(a) for a in reader.axes if a is not shared]
+    plans[reader] = StagePlan((first, *rest))
+    axes = (*product.axes, *product.reduce_axes)
+    plans[product] = StagePlan(tuple(map(Loop, axes)), compute_at=Site(reader, first))
+    together = Schedule(schedule.stages, plans, "own kernels")
+    is_taken = takes_each_element(together.places, reader, product)
+    return together if is_taken and tile_of(together, product, machine) else schedule
 
 
 def _common_width(places: Places, root: Stage, machine: Machine) -> int:
@@ -152,10 +195,48 @@ def _blocks(places: Places, root: Stage, machine: Machine) -> Blocks | None:
     row = sum(math.prod(stage.shape[inside:]) * stage.dtype.itemsize for stage in moved)
     most = min(REGION_LIMIT, machine.l2 // 2) // max(1, row)
     extent = loop.axis.extent
-    shared = max(LEAST, extent // (BLOCKS_PER_CORE * machine.cores))
-    rows = min(ROWS, most, shared if loop.kind is LoopKind.PARALLEL else extent)
-    rows -= rows % LEAST
+    most = min(ROWS, most, extent)
+    heights = _heights(places, found, extent, machine)
+    if loop.kind is LoopKind.PARALLEL:
+        rows = _shared_block(heights, most, extent, machine)
+    else:
+        rows = most - most % heights[0]
     return Blocks(root, loop, rows, moved) if LEAST <= rows < extent else None
+
+
+def _heights(
+    places: Places,
+    pairs: Mapping[Stage, tuple[Axis, Axis] | None],
+    rows: int,
+    machine: Machine,
+) -> tuple[int, ...]:
+    """The rows of tiles of which blocks are made, first those that so many rows would be in.
+
+    pairs: stages with the rows and columns of those that are products.
+    """
+    shapes = [tile_shape(places, s, rows, p[1].extent, machine) for s, p in pairs.items() if p]
+    known = {height for height, *_ in SHAPES[machine.vector_registers]}
+    order = (OTHER, LEAST) if all(height == OTHER for height, _ in shapes) else (LEAST, OTHER)
+    return tuple([height for height in order if height in known])
+
+
+def _shared_block(heights: Sequence[int], most: int, extent: int, machine: Machine) -> int:
+    """The rows of a block where threads share blocks: the most, in tiles of the first height, with
+    which they end together; 0 where there is no room."""
+    wanted = min(most, extent // (BLOCKS_PER_CORE * machine.cores))
+    sizes = [
+        rows
+        for height in heights
+        for rows in range(max(height, wanted - wanted % height), 0, -height)
+        if rows <= most
+    ]
+
+    def time(rows: int) -> int:
+        ends = [-(-extent // rows) * share // machine.cores for share in range(machine.cores + 1)]
+        return max(min(extent, rows * end) - rows * start for start, end in pairwise(ends))
+
+    most_time = LATER * min(map(time, sizes), default=0)
+    return next((rows for rows in sizes if time(rows) <= most_time), 0)
 
 
 def _rows(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tinyfuse.records import dataclass, replace
+from tinyfuse.schedule.decisions import Decision
 from tinyfuse.stage.copies import current
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
@@ -41,3 +42,21 @@ def carried(stage: Stage, seat: Seat, program: Stages) -> Seat:
         kept_at=kept and replace(kept, stage=current(kept.stage, program)),
         ring=ring,
     )
+
+
+def moved(decision: Decision, seat: Seat) -> Decision:
+    """The decision on a stage that is computed in the kernel of a group."""
+    action = "compute_with" if seat.aligned else "compute_at"
+    assert seat.axis is not None
+    place = f"{seat.axis.name} by {seat.step}" if seat.step > 1 else seat.axis.name
+    return replace(
+        decision,
+        action=action,
+        reason=f"one kernel computes it and {seat.stage.name}, step by step of {place}",
+    )
+
+
+def before(decision: Decision, seat: Seat) -> Decision:
+    """The decision on a small stage that is computed before the loops of another one."""
+    reason = f"both are small: one kernel computes it, then {seat.stage.name}"
+    return replace(decision, action="compute_at", reason=reason)

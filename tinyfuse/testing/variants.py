@@ -26,8 +26,8 @@ ScheduleOf = Callable[[Part], Schedule]
 
 
 def unfused(part: Part) -> Schedule:
-    """Every stage in a loop nest of its own."""
-    return default_schedule(part.stages, REFERENCE, fuse=False)[0]
+    """Every stage in a loop nest of its own, over its axes."""
+    return default_schedule(part.stages, REFERENCE, fuse=False, tile=False)[0]
 
 
 def fused(part: Part) -> Schedule:
