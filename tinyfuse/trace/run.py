@@ -14,7 +14,7 @@ import numpy as np
 from tinyfuse import errors, tree
 from tinyfuse.config import compile_log as log
 from tinyfuse.dispatch import paused
-from tinyfuse.dtypes import COMPLEX128, SUPPORTED_TEXT, describe, is_supported
+from tinyfuse.dtypes import COMPLEX128, FLOAT64, SUPPORTED_TEXT, describe, is_supported
 from tinyfuse.errors import SideEffectError, UnsupportedDtypeError
 from tinyfuse.fixed import Constant
 from tinyfuse.graph import primitives as p
@@ -204,7 +204,7 @@ def _stand_in(
             return scope.fixed_array(spec.value, name)
         callables = (FunctionType, MethodType, functools.partial)
         return scope.see_root(spec.value) if isinstance(spec.value, callables) else spec.value
-    dtype = spec.dtype
+    dtype = FLOAT64 if spec.kind == "weak" and spec.dtype is None else spec.dtype
     if dtype is None or not is_supported(dtype):
         raise UnsupportedDtypeError(
             f"the argument {name} has the dtype {dtype}, which tinyfuse does not support: it "
