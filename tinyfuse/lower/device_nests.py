@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from math import prod
 
+from tinyfuse.graph.scalar_ops import NEAREST
 from tinyfuse.loops.cost import chosen_steps, decisive_axis
 from tinyfuse.loops.independence import Nest, accesses, span
 from tinyfuse.loops.ir import (
@@ -27,10 +28,11 @@ from tinyfuse.loops.ir import (
     Transpose,
     While,
     walk_statements,
+    written_by,
 )
 from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
 from tinyfuse.records import dataclass, replace
-from tinyfuse.stage.expr import Expr, Load, Op
+from tinyfuse.stage.expr import Expr, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, affine
 
 
@@ -85,17 +87,38 @@ def simplified(statements: Sequence[Statement], around: Collection[Axis]) -> lis
     go along with each other as one, inner ones first."""
     plain = [made for each in statements for made in _plain(each)]
     if around:
-        plain = [piece for each in plain for piece in _pieces(each)]
+        plain = [piece for each in plain for piece in in_pieces(each)]
     inside = [_simplified_inside(each, around) for each in plain]
     return joined(inside, around)
 
 
 def _simplified_inside(node: Statement, around: Collection[Axis]) -> Statement:
     within = [*around, node.variable] if isinstance(node, For) else around
-    return with_inside(node, lambda body: tuple(simplified(body, within)))
+    made = with_inside(node, lambda body: tuple(simplified(body, within)))
+    return _with_names_inside(made) if isinstance(made, For) else made
 
 
-def _pieces(node: Statement) -> list[Statement]:
+def _with_names_inside(node: For) -> For:
+    """With what a loop only loads and converts, before the one loop inside it, in that one: the two
+    stand right inside each other then."""
+    *named, inner = node.body
+    if not named or not isinstance(inner, For) or inner.count is not None:
+        return node
+    written = {buffer for each in _walk((inner,)) for buffer in written_by(each)}
+    for each in named:
+        if not isinstance(each, Let) or not all(map(_is_converted, walk(each.value))):
+            return node
+        if any(isinstance(part, Load) and part.source in written for part in walk(each.value)):
+            return node
+    return replace(node, body=(replace(inner, body=(*named, *inner.body)),))
+
+
+def _is_converted(part: Expr) -> bool:
+    """Whether an expression is loaded, or converts one that is."""
+    return not isinstance(part, Op) or part.name in NEAREST
+
+
+def in_pieces(node: Statement) -> list[Statement]:
     """A loop in two where it does one thing in its first steps, and another in the others."""
     choice = node.body[0] if isinstance(node, For) and len(node.body) == 1 else None
     if not isinstance(node, For) or not isinstance(choice, If) or node.count is not None:
@@ -273,7 +296,7 @@ def parted(loop: For) -> tuple[list[Statement], list[Statement]]:
             declared.append(Alloc(wide))
             values[each.local] = Load(wide, (step,))
             each = Store(wide, step, each.value)
-        made += _pieces(For(loop.variable, LoopKind.SERIAL, (each,)))
+        made += in_pieces(For(loop.variable, LoopKind.SERIAL, (each,)))
     return declared, made
 
 
