@@ -481,6 +481,18 @@ def test_what_is_computed_beside_something_else_stays_there() -> None:
     assert difference(expected, found.compile()(*arguments)) is None
 
 
+def before_all_keys(q, k, v):
+    i, j = np.arange(q.shape[-2])[:, None] - q.shape[-2], np.arange(k.shape[-2])
+    return softmax(np.where(j <= i, scaled(q, k), -np.inf)) @ v
+
+
+def test_scores_that_nothing_reads_have_no_place() -> None:
+    arguments = normal(2, 3, 3), normal(2, 65, 3), normal(2, 65, 64)
+    found = lowered(before_all_keys, *arguments)
+    assert np.isnan(found.compile()(*arguments)).all()
+    assert np.isnan(found.unfused().compile()(*arguments)).all()
+
+
 def multi_query(q, k, v):
     return tinyfuse.nn.attention(q, k, v)
 
