@@ -139,7 +139,7 @@ class _Lowering(ChainLowering):
         if layout is not None:
             parts = parts_of(stage.axes, extents, layout)
         lead = 0
-        if scope is Scope.STACK and extents and not parts:
+        if scope is Scope.STACK and extents and not parts and not self.machine.device:
             extents, lead = whole_lines(
                 extents, stage.dtype.itemsize, self._first_test(stage, region)
             )
@@ -417,7 +417,7 @@ class _Lowering(ChainLowering):
         values = {axis: _point_of(axis, range_) for axis, range_ in regions[stage].items()}
         loads = [load for load in self.reads[stage].loads if load.source is source]
         plan, own, other = self.places.plans[stage], self.storage[stage], self.storage[source]
-        return place_over(stage, plan, loads, values, own, other)
+        return place_over(stage, plan, loads, values, own, other, bool(self.machine.device))
 
     def _scope(self, stage: Stage, region: Ranges) -> Scope:
         single = all(range_.extent == 1 for range_ in region.values())
