@@ -105,9 +105,10 @@ class _Nest:
 
     def _keep_scores(self) -> None:
         """Compute what blocks read of scores once, where vectors do it as the products are made."""
+        if self.machine.device or not (self.tiled or self.few):
+            return
         inlined, readers = self.schedule.places.inlined, consumers(self.schedule.stages)
-        scores = self.carried.scores if self.tiled or self.few else ()
-        kept = [_last_of_vectors(stage, readers, inlined) for stage in scores]
+        kept = [_last_of_vectors(stage, readers, inlined) for stage in self.carried.scores]
         changed = [stage for stage in kept if stage in inlined and len(readers[stage]) > 1]
         if changed:
             self.plans.update({stage: root_plan(stage) for stage in changed})
