@@ -481,6 +481,47 @@ def test_what_is_computed_beside_something_else_stays_there() -> None:
     assert difference(expected, found.compile()(*arguments)) is None
 
 
+def before_all_keys(q, k, v):
+    i, j = np.arange(q.shape[-2])[:, None] - q.shape[-2], np.arange(k.shape[-2])
+    return softmax(np.where(j <= i, scaled(q, k), -np.inf)) @ v
+
+
+def test_scores_that_nothing_reads_have_no_place() -> None:
+    arguments = normal(2, 3, 3), normal(2, 65, 3), normal(2, 65, 64)
+    found = lowered(before_all_keys, *arguments)
+    assert np.isnan(found.compile()(*arguments)).all()
+    assert np.isnan(found.unfused().compile()(*arguments)).all()
+
+
+def multi_query(q, k, v):
+    return tinyfuse.nn.attention(q, k, v)
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "rows"),
+    [
+        (attention, ((2, 3, 16), (2, 130, 16), (2, 130, 40)), "j by 3"),
+        (by_where, ((2, 12, 16), (2, 130, 16), (2, 130, 40)), "j by 8"),
+        (multi_query, ((2, 6, 1, 16), (2, 1, 130, 16), (2, 1, 130, 40)), "i2 by 6"),
+        (multi_query, ((2, 6, 3, 16), (2, 1, 130, 16), (2, 1, 130, 40)), "i2 by 6"),
+    ],
+)
+def test_few_rows_meet_tiles_of_keys_and_of_columns(
+    function: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], rows: str
+) -> None:
+    arguments = tuple([normal(*shape, seed=seed) for seed, shape in enumerate(shapes)])
+    found = lowered(function, *arguments)
+    (kernel,) = found.kernels
+    made = [s.buffer for s in walk_statements(kernel.body) if isinstance(s, Alloc)]
+    tiles = {buffer.name.split("_1")[0] for buffer in made if buffer.scope is Scope.VECTORS}
+    assert "out_products" in tiles
+    assert any(name.startswith("matmul") for name in tiles)
+    assert f"out_products: compute_at(out_weighted, {rows});" in str(found.schedule)
+    assert "k_copy: compute_at(out_weighted, b)" in str(found.schedule)
+    expected = found.unfused().compile()(*arguments)
+    assert difference(expected, found.compile()(*arguments)) is None
+
+
 def test_the_schedule_is_saved_and_loaded(tmp_path: Path) -> None:
     found = lowered(by_where, *SQUARE)
     found.schedule.save(tmp_path / "schedule")

@@ -119,3 +119,13 @@ def test_constants_are_copied_once_for_all_calls() -> None:
     traced = tinyfuse.jit(lambda x: x @ weights).lower(np.ones((16, 1024), np.float32))
     schedule = str(default_schedule(traced.stages, REFERENCE)[0])
     assert "weights_copy: root; layout(j by 32, i, j)" in schedule
+
+
+def test_what_is_kept_inside_a_kernel_has_no_copy_outside() -> None:
+    def weighted(x, w):
+        return np.einsum("ber,bec->brc", np.exp(x), w)
+
+    schedule = str(planned(weighted, (4, 64, 18), (4, 64, 32), REFERENCE_AVX2))
+    assert "  exp_1: compute_at(out, i);" in schedule
+    assert "out_local: compute_at(out, j by 6);" in schedule
+    assert "exp_1_copy" not in schedule

@@ -77,8 +77,8 @@ class Carried:
 
 
 def _read_along(reader: Stage, source: Stage) -> dict[Axis, Axis] | None:
-    """For each axis of a source the one of its reader that it is read along; None where these are
-    not as many."""
+    """For each axis of a source the one of its reader that it is read along, but for axes of one
+    element that the reader has none for; None where another one has none."""
     loads = [load for load in reader.reads() if load.source is source]
     if len(loads) != 1 or loads[0].data:
         return None
@@ -86,6 +86,8 @@ def _read_along(reader: Stage, source: Stage) -> dict[Axis, Axis] | None:
     found: dict[Axis, Axis] = {}
     for axis, index in zip(source.axes, loads[0].indices, strict=True):
         own = only_axis(index) or next((each for each in single if axis.extent == 1), None)
+        if own is None and axis.extent == 1:
+            continue
         if own is None or own.extent != axis.extent or own in found.values():
             return None
         found[axis] = own

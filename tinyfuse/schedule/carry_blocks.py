@@ -79,6 +79,7 @@ class _Nest:
         self.width = vectors * self.lanes
         self.tiled = any(axis.extent >= self.lanes for axis in carried.rows)
         several = any(axis.extent > 1 for axis in carried.rows)
+        self.depth = 0  # loops of the root around all else
         self.few = several and not self.tiled and not machine.device
 
     def scheduled(self) -> Schedule:
@@ -104,9 +105,10 @@ class _Nest:
 
     def _keep_scores(self) -> None:
         """Compute what blocks read of scores once, where vectors do it as the products are made."""
+        if self.machine.device or not (self.tiled or self.few):
+            return
         inlined, readers = self.schedule.places.inlined, consumers(self.schedule.stages)
-        scores = self.carried.scores if self.tiled or self.few else ()
-        kept = [_last_of_vectors(stage, readers, inlined) for stage in scores]
+        kept = [_last_of_vectors(stage, readers, inlined) for stage in self.carried.scores]
         changed = [stage for stage in kept if stage in inlined and len(readers[stage]) > 1]
         if changed:
             self.plans.update({stage: root_plan(stage) for stage in changed})
@@ -118,7 +120,8 @@ class _Nest:
         """The loops of the root, around all and through the results; the last of those around."""
         carried, cores = self.carried, self.machine.cores
         own = carried.along(carried.root)
-        around = [Loop(own[axis]) for axis in carried.outer if axis not in carried.rows]
+        outer = [axis for axis in carried.outer if axis in own and axis not in carried.rows]
+        around = [Loop(own[axis]) for axis in outer]
         around += [Loop(own[axis], min(ROWS, axis.extent)) for axis in carried.rows if self.tiled]
         if cores > 1 and around:
             enough = [loop for loop in around if loop.steps >= STEPS_PER_CORE * cores]
@@ -126,6 +129,7 @@ class _Nest:
             around.remove(shared)
             around.insert(0, replace(shared, kind=LoopKind.PARALLEL))
         around = [_with_whole_steps(loop) for loop in around]
+        self.depth = len(around)
         done = [loop.axis for loop in around if loop.step == 1]
         *through, last = [axis for axis in carried.root.axes if axis not in done]
         self.plans[carried.root] = StagePlan((*around, *map(Loop, through), _lanes(last)))
@@ -171,7 +175,11 @@ class _Nest:
         carried, products = self.carried, self.carried.products
         step = Site(carried.leader, Loop(carried.blocks))
         for stage in (carried.tops, *carried.inside):
-            self.plans[stage] = StagePlan(self._by_rows(stage), compute_at=step)
+            loops = self._by_rows(stage)
+            by_keys = self.few and loops[-1].axis not in carried.along(stage).values()
+            layout = tuple([replace(loop, kind=LoopKind.SERIAL) for loop in loops])
+            plan = StagePlan(loops, compute_at=step, layout=layout if by_keys else None)
+            self.plans[stage] = plan
         tiles, through = self._tiles(products), self._through(products)
         others = [a for a in products.axes if a not in [loop.axis for loop in through]]
         loops = (*map(Loop, others), *tiles, *map(Loop, products.reduce_axes), *through)
@@ -325,7 +333,7 @@ class _Nest:
     def _at_tile(self, stage: Stage, along: Axis) -> None:
         """Compute a stage for a tile of rows, which lie side by side along an axis of it."""
         root = self.schedule.current(self.carried.root)
-        outer = self.schedule[root].loops[: len(self.carried.outer)]
+        outer = self.schedule[root].loops[: self.depth]
         self._at(stage, along, self._block() if self.few else Site(root, outer[-1]))
 
     def _block(self) -> Site:

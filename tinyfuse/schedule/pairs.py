@@ -128,6 +128,7 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     packed = bool(unpacked) or (many and columns.extent > width)
     of_columns = _panels(loads, columns, width, packed or columns.extent % lanes > 0)
     across = _across(loads, rows, stage.reduce_axes[-1], machine) if height > 1 else []
+    across = [load for load in across if not _is_kept(places, load.source)]
     of_rows = _panels(across, rows, height, True)
     if of_columns is None and not unpacked:
         of_columns = _panels(loads, columns, width, False)
@@ -374,6 +375,11 @@ def _across(loads: Sequence[Load], rows: Axis, reduced: Axis, machine: Machine) 
         for load, at in places
         if at.coefficient(rows) == 1 and not _is_near(load, reduced, machine)
     ]
+
+
+def _is_kept(places: Places, source: Stage) -> bool:
+    """Whether a stage is in memory inside a loop, where a copy at the root could not read it."""
+    return not source.is_input and places.storage(source) is not None
 
 
 def visits(stage: Stage) -> int:
