@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 
-from tinyfuse.dtypes import BOOL, FLOATING
+from tinyfuse.dtypes import BOOL
 from tinyfuse.loops.vectors import has_vectors
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass
@@ -176,8 +176,8 @@ def _has_wide_tiles(machine: Machine) -> bool:
 
 
 def _unpacked(stage: Stage, places: Places) -> frozenset[Stage]:
-    """What is inlined into a stage and only converts numbers to floats: better once, while they are
-    copied, than at each use."""
+    """What is inlined into a stage and only converts numbers: better once, while they are copied,
+    than at each use."""
     return frozenset([each for each in with_inlined(stage, places.inlined) if _converts(each)])
 
 
@@ -185,7 +185,7 @@ def _converts(stage: Stage) -> bool:
     body = stage.body
     if not isinstance(body, Cast) or not isinstance(body.operand, Load):
         return False
-    return body.dtype in FLOATING and body.operand.dtype != BOOL
+    return BOOL not in (body.dtype, body.operand.dtype)
 
 
 def few_rows(places: Places, stage: Stage, machine: Machine) -> bool:
