@@ -123,9 +123,9 @@ def test_the_plan_of_distances() -> None:
         " j < 16",
         "  subtract: inline",
         "  square: inline",
-        "  out_local: compute_at(out, i by 6); j by 64 < 256 padded, i by 6 < 64,"
+        "  out_local: compute_at(out, i by 5); j by 64 < 256 padded, i by 5 < 64,"
         " k < 16 reduced, i < 64 unroll, j < 256 vector",
-        "  out: root; j by 64 < 250, i by 6 < 64 shifted, i < 64, j < 250 vector",
+        "  out: root; j by 64 < 250, i by 5 < 64 shifted, i < 64, j < 250 vector",
     ]
     told = {decision.producer: str(decision) for decision in decisions}
     assert told["y_copy"] == (
@@ -133,7 +133,7 @@ def test_the_plan_of_distances() -> None:
         " by side"
     )
     assert told["out_local"] == (
-        "out_local -> out: cache_write, a tile of 6 by 64 is computed in registers, then written"
+        "out_local -> out: cache_write, a tile of 5 by 64 is computed in registers, then written"
     )
     assert list(told) == [stage.name for stage in schedule.stages.stages]
 
@@ -159,7 +159,7 @@ def test_narrow_tiles_share_rows_and_longer_pieces_of_columns() -> None:
 def test_few_columns_leave_the_rows_to_the_threads() -> None:
     schedule = str(planned(distances, ones(64, 16), ones(64, 16)))
     assert "  y_copy: root; layout(i by 64, j, i)" in schedule
-    assert "  out: root; i by 6 < 64 parallel, j by 64 < 64, i < 64, j < 64 vector" in schedule
+    assert "  out: root; i by 5 < 64 parallel, j by 64 < 64, i < 64, j < 64 vector" in schedule
 
 
 def tile(function: Callable[..., Any], machine: Machine, dtype: Any) -> tuple[int, int, Scope]:

@@ -25,7 +25,10 @@ from tinyfuse.stage.ir import Order, Stage
 # they are computed from fill these; and the time for an element beside that of the first, as tall
 # tiles load more.
 SHAPES = {
-    32: ((6, 4, 1.0), (8, 3, 1.03), (8, 2, 1.05), (12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
+    32: (
+        *((6, 4, 1.0), (5, 4, 1.01), (8, 3, 1.03), (8, 2, 1.05)),
+        *((12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
+    ),
     16: ((6, 2, 1.0), (12, 1, 1.15)),
 }
 # The same where the innermost loop of a chain is short, as over the taps of a convolution: gcc
