@@ -3,7 +3,8 @@
 // The first touch of a page costs more than what most kernels do with it, and memory of this size
 // goes back to the system when an array is dropped. So that of large outputs is kept for a while,
 // and used for the next output that fits. The system may take the pages of the largest back when it
-// needs them; to tell it so takes as long as to write 4 MiB, too much for smaller ones.
+// needs them. To tell it so it interrupts all processors that the process runs on, which takes as long
+// as to write 4 MiB: too much for smaller ones.
 #define _GNU_SOURCE
 #include "dispatch.h"
 #include <pthread.h>
@@ -17,7 +18,7 @@ enum {
   SCRATCH_ALIGNMENT = 64,
   HEADER = 4096,         // bytes before the elements: how many can be there
   LARGE = 4 << 20,       // smaller blocks malloc keeps by itself, even several
-  LEAST_LENT = 16 << 20, // bytes of a block from which on the system may take its pages back
+  LEAST_LENT = 64 << 20, // bytes of a block from which on the system may take its pages back
   HUGE_PAGE = 2 << 20,
   MOST_KEPT = 8,
 };

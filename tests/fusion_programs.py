@@ -505,10 +505,7 @@ def _jacobi_step(u):
 @fused(
     (2048, 2048),
     small=[((7, 9),), ((40, 37),)],
-    kernels=2,
-    scratch=16777216,
-    traffic=29.95,
-    note="the first steps are too many for strips: two kernels",
+    traffic=59.9,
 )
 def jacobi(u):
     for _ in range(10):

@@ -10,7 +10,10 @@ import pytest
 
 import tinyfuse
 from tests.device_programs import PROGRAMS, DeviceProgram, array, softmax
+from tests.fusion_programs import PROGRAMS as FUSED
+from tests.fusion_programs import Fused
 from tests.programs import PROGRAMS as OTHERS
+from tests.test_fusion import arguments
 from tinyfuse.compilation import Lowered
 from tinyfuse.emit.cuda import emit_cuda
 from tinyfuse.loops.ir import Kernel, Loops, SortRow, Statement, Sync, walk_statements
@@ -101,14 +104,28 @@ def mutants(loops: Loops) -> list[Loops]:
     return found
 
 
+# Programs that fusion is for, in the first or second of their small sizes.
+FIRST = (
+    *("cross_entropy", "mean_cross_entropy", "embedding", "shallow_water", "four_upwind_steps"),
+    *("batch_norm", "batch_norm_images", "harris", "blur"),
+)
+SECOND = (
+    *("n_body_forces", "argmax_of_an_expression", "cumulative", "running_shares", "transposes"),
+    *("unsharp", "reductions_in_reductions"),
+)
+SMALL = dict.fromkeys(FIRST, 0) | dict.fromkeys(SECOND, 1)
+
+
+def small_case(program: Fused) -> Case:
+    arrays = arguments(program, program.small[SMALL[program.name]])
+    return Case(program.function, arrays, program.name)
+
+
 CORPUS = {
     **{name: Case(each.function, each.arguments, name) for name, each in PROGRAMS.items()},
     **{name: Case(each.function, each.arguments(), name) for name, each in OTHERS.items()},
+    **{f"{each.name} too": small_case(each) for each in FUSED if each.name in SMALL},
 }
-
-
-# Between loops over 8 by 64 and over 8 by 8 by 8 steps, of which each thread has the same ones.
-UNNEEDED = {"causal_attention": [0]}
 
 
 @pytest.mark.parametrize("name", CORPUS)
@@ -121,7 +138,12 @@ def test_every_barrier_is_needed(name: str):
     assert run_program(emit_cuda(loops), inputs).error is None
     programs = emitted(mutants(loops))
     reported = [run_program(program, inputs).error is not None for program in programs]
-    assert [number for number, told in enumerate(reported) if not told] == UNNEEDED.get(name, [])
+    assert [number for number, told in enumerate(reported) if not told] == []
+
+
+def test_the_corpus_has_enough_barriers():
+    kernels = [each for case in CORPUS.values() for each in device_loops(case, True, SM_90).kernels]
+    assert sum(barriers(kernel) > 0 for kernel in kernels) >= 40
 
 
 # --- transfers ------------------------------------------------------------------------------------
@@ -239,3 +261,34 @@ def test_complex_arguments_are_emulated_too():
     )
     np.testing.assert_array_equal(emulated, compiled)
     assert (emulated.imag[::2] == 1).all()
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def sums(row: Any, step: Any, tx: Any) -> Any:
+    return np.maximum(row @ step + tx, 0)
+
+
+def turned(row: Any, column: Any, new: Any) -> Any:
+    tile_0 = row.T
+    return tile_0 + column.T * new
+
+
+def shares(lane: Any, warp: Any, float4: Any) -> Any:
+    partial_float = np.exp(lane - lane.max(axis=1, keepdims=True))
+    return partial_float / partial_float.sum(axis=1, keepdims=True) * warp + float4
+
+
+NAMED = {
+    sums: (array(64, 40), array(40, 64), array(64)),
+    turned: (array(64, 64), array(64, 64), np.float32(2)),
+    shares: (array(64, 300), array(300), array(300)),
+}
+
+
+@pytest.mark.parametrize("function", NAMED, ids=lambda function: function.__name__)
+def test_names_that_mean_something_in_the_text(function: Any):
+    emulated = tinyfuse.jit(function, target="cuda-emulated")
+    given = NAMED[function]
+    np.testing.assert_array_equal(emulated(*given), tinyfuse.jit(function)(*given))

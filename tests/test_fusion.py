@@ -149,7 +149,7 @@ TALL: dict[str, Arrays] = {"jacobi": ((1200, 131),)}  # all rows of a stage fit 
     [
         (for_small_caches, RINGS, r"fold\(i, [48]\)"),
         (for_larger_caches, STRIPS, r"at\(out, i by 64\)"),
-        (for_one_core, TALL, r"at\(out, i by 64\)"),
+        (for_one_core, TALL, r"at\(out, i by 128\)"),
     ],
     ids=["rings", "strips", "strips of one core"],
 )

@@ -257,10 +257,10 @@ def shares(x):
 
 def test_rows_that_no_cache_holds_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are stored, and read again."""
-    program = lowered(shares, ones(64, 200000))
+    program = lowered(shares, ones(64, 300000))
     assert kernels_of(program) == ["sum", "out"]
     monkeypatch.setattr(groups, "FRAME_BYTES", 1 << 40)
-    assert_refused("fit a thread's stack", shares, ones(64, 200000))
+    assert_refused("fit a thread's stack", shares, ones(64, 300000))
 
 
 # --- too little of it -----------------------------------------------------------------------------

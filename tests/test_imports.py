@@ -18,7 +18,7 @@ LEVELS = (
     *("naming", "control_flow", "parameters", "signature"),
     *("signature_differences", "effects", "finite_check", "executable"),
     *("direct", "python_call", "direct_call"),
-    *("scheduling", "kept", "compiled", "compilation"),
+    *("scheduling", "fitting", "kept", "compiled", "compilation"),
     *("bound", "by_value", "pickling", "jitted", "api"),
     *("quantiles", "keys", "random"),
     *("inspect", "testing", "nn", "__init__"),

@@ -199,11 +199,10 @@ import numpy as np, tinyfuse
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-x = np.zeros((17 << 17) + 5)
+x = np.zeros((65 << 17) + 5)
 f = tinyfuse.jit(lambda x: x + 1)
-mapped = np.empty(31 << 20, np.uint8)
-del mapped  # from now on the C library takes what is smaller from its heap
-held = [f(x) for _ in range(8)]
+libc.mallopt(-4, 0)  # M_MMAP_MAX: from now on the C library takes all memory from its heap
+held = [f(x) for _ in range(2)]
 y = f(x)
 end = y.ctypes.data + y.nbytes
 page = end & ~4095

@@ -13,6 +13,7 @@ from tests.racing import interpret_racing
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.loops.ir import Loops
 from tinyfuse.loops.verifier import verify_loops
+from tinyfuse.lower import sharing, storage
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE, Machine
 from tinyfuse.records import replace
@@ -137,6 +138,8 @@ def threads_share_what_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small, "PARALLEL_ELEMENTS", 1)
     monkeypatch.setattr(stencils, "PLACES_PER_CORE", 1)
     monkeypatch.setattr(stencils, "RING_ROW", 1)
+    monkeypatch.setattr(sharing, "SHARED_BYTES", 1)
+    monkeypatch.setattr(storage, "LONG_ROW", 1)
 
 
 @pytest.mark.usefixtures("threads_share_what_is_small")

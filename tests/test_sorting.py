@@ -411,10 +411,10 @@ def test_what_would_cut_a_row_is_refused() -> None:
             directive()
     with pytest.raises(ScheduleError, match=re.escape("inline(rows): its rows are sorted as a wh")):
         plain.inline(rows)
-    long_row = rows_of((90000,))
+    long_row = rows_of((190000,))
     with pytest.raises(ScheduleError, match="innermost ones, and no threads share them"):
         Schedule(long_row).parallel(long_row.stages[0], long_row.stages[0].axes[0])
-    with pytest.raises(ScheduleError, match="more than the 524288 that fit a thread's stack"):
+    with pytest.raises(ScheduleError, match="more than the 1048576 that fit a thread's stack"):
         lower(Schedule(long_row).compute_at(*long_row.stages, None), REFERENCE)
 
 

@@ -48,7 +48,8 @@ def test_every_reserved_word_is_an_identifier_that_is_not_handed_out():
 
 
 @pytest.mark.parametrize(
-    "word", ["int", "restrict", "exp", "y0", "j1f", "gamma", "main", "NULL", "pool", "int8_t"]
+    "word",
+    ["int", "restrict", "exp", "y0", "j1f", "gamma", "main", "NULL", "pool", "int8_t", "new"],
 )
 def test_words_that_mean_something_in_c_are_reserved(word):
     assert word in RESERVED

@@ -20,9 +20,10 @@ from tinyfuse.graph.verifier import verify_graph
 from tinyfuse.loops.ir import Cost, Kernel, Loops
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
-from tinyfuse.lower.device import on_device, runs_alone
+from tinyfuse.lower.device import kernels_on_device, runs_alone
+from tinyfuse.lower.device_registers import Remedies
 from tinyfuse.lower.once import parted
-from tinyfuse.machine import SM_90, Machine, host
+from tinyfuse.machine import SM_90, Device, Machine, host
 from tinyfuse.parameters import Function, Options
 from tinyfuse.records import replace
 from tinyfuse.schedule.cost import predicted_seconds
@@ -91,6 +92,8 @@ class Lowered:
         schedules: for each part the loops of every stage, and where it is computed.
         loops: the loop nests of a call.
         once: those that read constants alone and run before the first call; None without any.
+        origins: for each kernel on a device the name of the loop nest that it does a part of.
+        remedies: what is done for those that spill registers otherwise; spilled: bytes, without.
     """
 
     def __init__(
@@ -99,8 +102,10 @@ class Lowered:
         options: Options,
         machine: Machine | None = None,
         known: Lowered | None = None,
+        remedies: Remedies | None = None,
     ) -> None:
-        """known: the same program under another schedule, whose stages it shares."""
+        """known: the same program under another schedule, whose stages it shares. remedies: for
+        kernels on a device that spill registers otherwise."""
         start = time.perf_counter()
         self.traced = traced
         self.options = options
@@ -111,9 +116,12 @@ class Lowered:
         self._scheduled, loops = scheduled(self.program, options, self.machine)
         parts = parted(loops)
         self.loops, self.once = parts.each, parts.once
+        self.remedies: Remedies = remedies or {}
+        self.origins: dict[str, str] = {}
+        self.spilled: Mapping[str, int] = {}
         if self.machine.device:
-            self.loops = on_device(self.loops, self.machine.device)
-            self.once = self.once and on_device(self.once, self.machine.device)
+            self.loops = self._on_device(self.loops, self.machine.device)
+            self.once = self.once and self._on_device(self.once, self.machine.device)
         self.seconds = time.perf_counter() - start
         if config.verify:
             verify_graph(self.graph)
@@ -121,6 +129,11 @@ class Lowered:
                 verify_stages(schedule.stages)
             for each in (loops, *self.both_loops):
                 verify_loops(each)
+
+    def _on_device(self, loops: Loops, device: Device) -> Loops:
+        made, origins = kernels_on_device(loops, device, self.remedies)
+        self.origins.update(origins)
+        return made
 
     @cached_property
     def stages(self) -> Stages:
@@ -167,7 +180,19 @@ class Lowered:
             for decision in weighed(schedule, decisions, self.all_kernels, self.machine)
         ]
         alone = {s for each in self.all_kernels if runs_alone(each) for s in each.stages}
-        return tuple([_by_one_thread(each) if each.producer in alone else each for each in found])
+        found = [_by_one_thread(each) if each.producer in alone else each for each in found]
+        return tuple([self._with_fit(each) for each in found])
+
+    def _with_fit(self, decision: Decision) -> Decision:
+        """What is stored by a kernel with more values at once than registers, with what was done
+        about it."""
+        kernels = [k for k in self.all_kernels if k.fitted and decision.producer in k.stages]
+        if decision.action != "store" or not kernels:
+            return decision
+        spilled = self.spilled.get(self.origins[kernels[0].name])
+        why = f"it spilled {spilled} bytes" if spilled else "it has more values than registers"
+        done = " and ".join(dict.fromkeys(words for each in kernels for words in each.fitted))
+        return replace(decision, reason=f"{decision.reason}; {why}: {done}")
 
     @property
     def packs(self) -> tuple[Kernel, ...]:
@@ -260,12 +285,33 @@ class Lowered:
     def _again(self, **changes: Any) -> Lowered:
         return Lowered(self.traced, self.options._replace(**changes), self.machine, self)
 
+    def remedied(self, remedies: Remedies) -> Lowered:
+        """The same function with something done for kernels that spill registers."""
+        return Lowered(self.traced, self.options, self.machine, self, remedies)
+
+    def fitted(self) -> Lowered:
+        """The same function on a device, whose kernels spill no registers if that can be helped.
+
+        Those of which nvcc says that they do are lowered again: with fewer blocks at once, with
+        fewer elements or smaller tiles for a thread, as two kernels or four. `decisions` tell. The
+        result is the same, bit for bit.
+
+        Raises CudaCompilerNotFoundError, CompilationError or CacheError.
+        """
+        from tinyfuse.fitting import fitted  # only who has nvcc
+
+        return fitted(self, self.machine.device.architecture) if self.machine.device else self
+
     def compile(self) -> Compiled:
         """Build the C, or find it in the disk cache.
 
         Raises CompilerNotFoundError, CompilationError or CacheError.
         """
-        return Compiled(self)
+        if self.options.target != "cuda":
+            return Compiled(self)
+        from tinyfuse.fitting import fitted_for_gpu  # likewise
+
+        return Compiled(fitted_for_gpu(self))
 
     def __repr__(self) -> str:
         return f"<lowered {self.traced.name}{self.traced.signature}, {len(self.kernels)} kernels>"

@@ -31,12 +31,14 @@ class Device:
 
     architecture: as nvcc names it. threads: of a block, at most. blocks: of a kernel whose threads
     share one loop, at most. shared_bytes: memory that the threads of a block share, at most.
+    registers: of a thread, at most, so that a multiprocessor holds two blocks of 256 threads.
     """
 
     architecture: str
     threads: int = 256
     blocks: int = 1056
     shared_bytes: int = 48 * KIB
+    registers: int = 128
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ def cast_text(
         return not_zero(operand, from_dtype)
     if from_dtype.kind == "f" and to_dtype.kind != "f":
         return _float_to_integer(operand, from_dtype, to_dtype, used)
+    if from_dtype == BOOL and to_dtype.kind == "f":
+        operand = converted(operand, np.dtype(np.int32), used)  # else gcc vectorizes few of these
     return converted(operand, to_dtype, used)
 
 

@@ -160,7 +160,8 @@ class CudaKernelText(KernelText):
         """Its text; others: kernels that are it with other arrays."""
         kernel = self.kernel
         names = ", ".join([self.parameter(buffer) for buffer in kernel.parameters])
-        bounds = f"__launch_bounds__({kernel.threads})"
+        least = f", {kernel.at_once}" if kernel.at_once else ""
+        bounds = f"__launch_bounds__({kernel.threads}{least})"
         head = f'extern "C" __global__ void {bounds} {kernel.name}({names}) {{'
         body = self.block(kernel.body, "  ")
         shared = [f"  {line}" for line in self.partial]

@@ -16,7 +16,7 @@ INTERLEAVED = "tf_interleaved"
 INTERLEAVED_TEXT = """\
 // for gcc, which does not move instructions before it gives them registers
 #if defined(__GNUC__) && !defined(__clang__)
-#define tf_interleaved __attribute__((optimize("schedule-insns")))
+#define tf_interleaved __attribute__((optimize("schedule-insns", "no-tree-pre")))
 #else
 #define tf_interleaved
 #endif"""

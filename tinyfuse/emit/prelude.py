@@ -190,6 +190,7 @@ def _for_integer(bits: int) -> Callable[[str], str]:
 _FORMATS = {
     "float": {
         "bits_t": "uint32_t",
+        "signed_t": "int32_t",
         "BITS": "32",
         "MANTISSA_BITS": "23",
         "EXPONENT_MASK": "0x7f800000u",
@@ -199,6 +200,7 @@ _FORMATS = {
     },
     "double": {
         "bits_t": "uint64_t",
+        "signed_t": "int64_t",
         "BITS": "64",
         "MANTISSA_BITS": "52",
         "EXPONENT_MASK": "0x7ff0000000000000u",

@@ -303,6 +303,8 @@ class Kernel:
     of its steps that a thread takes at a time. again: an earlier kernel whose function this one
     calls: the body is that one's, with these parameters, in their order, in place of its own.
     blocks, threads: on a device how many blocks of how many threads run it; threads: 0 elsewhere.
+    at_once: of these blocks a multiprocessor is to hold so many, where that is said. fitted: what
+    was done so that the values of a thread fit its registers.
     """
 
     name: str
@@ -316,6 +318,8 @@ class Kernel:
     again: Kernel | None = None
     blocks: int = 1
     threads: int = 0
+    at_once: int = 0
+    fitted: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}: {', '.join(self.stages)}>"

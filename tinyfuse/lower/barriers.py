@@ -27,7 +27,7 @@ from tinyfuse.loops.ir import (
 from tinyfuse.loops.rewrite import substitute_axes
 from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.expr import Expr, Load, walk
-from tinyfuse.stage.index import Axis, affine
+from tinyfuse.stage.index import Affine, Axis, affine
 
 WARP = 32  # threads that go through everything together
 
@@ -42,8 +42,8 @@ class Region:
     combines: bool = False  # through memory that all of them use
 
     @property
-    def extents(self) -> tuple[tuple[int, int], ...]:
-        return tuple([span(loop.variable) for loop in self.loops])
+    def axes(self) -> list[Axis]:
+        return [loop.variable for loop in self.loops]
 
 
 Pending = list[Region]  # what has happened since the last barrier
@@ -162,24 +162,24 @@ class _Barriers:
 
     def same_threads(self, first: Region, second: Region, buffer: Buffer) -> bool:
         """Whether each element of a buffer that both touch is touched by one thread alone."""
-        if not first.loops or first.extents != second.extents:
+        if not first.loops or not second.loops:
             return False
-        if all(loop.variable.extent == 1 for loop in first.loops):
+        if all(axis.extent == 1 for axis in (*first.axes, *second.axes)):
             return True
-        names = zip(first.loops, second.loops, strict=True)
-        values = {its.variable: affine(own.variable) for own, its in names}
-        around = {axis: span(axis) for axis in (*self.around, *self.inner)}
-        around.update({loop.variable: span(loop.variable) for loop in first.loops})
-        one = accesses(first.body, around).get(buffer, ([], []))
-        other = accesses(substitute_axes(second.body, values), around).get(buffer, ([], []))
+        steps = _common_steps(first.axes, second.axes)
+        if steps is None:
+            return False
+        axes, own, its = steps
+        around = {axis: span(axis) for axis in (*self.around, *self.inner, *axes)}
+        one = accesses(substitute_axes(first.body, own), around).get(buffer, ([], []))
+        other = accesses(substitute_axes(second.body, its), around).get(buffer, ([], []))
         pairs = [(a, b) for a in one[0] for b in (*other[0], *other[1])]
         pairs += [(a, b) for a in one[1] for b in other[0]]
         fixed = set(self.fixed)
-        for loop in first.loops:
-            name = loop.variable.name
-            if any(_may_meet(a, b, fixed, name) for a, b in pairs):
+        for axis in axes:
+            if any(_may_meet(a, b, fixed, axis.name) for a, b in pairs):
                 return False
-            fixed.add(name)
+            fixed.add(axis.name)
         return True
 
 
@@ -189,6 +189,40 @@ def _may_meet(one: Access, other: Access, fixed: set[str], moved: str | None = N
         return True
     signs = (1, -1) if moved else (1,)
     return any(meet(one, other, fixed, moved, sign) for sign in signs)
+
+
+def _common_steps(
+    first: Sequence[Axis], second: Sequence[Axis]
+) -> tuple[list[Axis], dict[Axis, Affine], dict[Axis, Affine]] | None:
+    """Axes over whose steps two nests of loops are both one loop, and the values of their variables
+    at each; None where there are none, as where one has more steps."""
+    left = [[axis.extent for axis in axes if axis.extent > 1] for axes in (first, second)]
+    found: list[int] = []  # the innermost first
+    while left[0] and left[1]:
+        fewest = min(left[0][-1], left[1][-1])
+        for extents in left:
+            if extents[-1] % fewest:
+                return None
+            extents[-1] //= fewest
+            if extents[-1] == 1:
+                extents.pop()
+        found.append(fewest)
+    if left[0] or left[1]:
+        return None
+    axes = [Axis(f"common {at}", extent) for at, extent in enumerate(reversed(found))]
+    return axes, _values(first, axes), _values(second, axes)
+
+
+def _values(loops: Sequence[Axis], axes: Sequence[Axis]) -> dict[Axis, Affine]:
+    """The variables of loops, each of which some of the axes are one after the other."""
+    left, found = list(axes), dict[Axis, Affine]()
+    for axis in reversed(loops):
+        value, length = affine(axis.start), 1
+        while length < axis.extent:
+            part = left.pop()
+            value, length = value + affine(part) * length, length * part.extent
+        found[axis] = value
+    return found
 
 
 def _has_threads(node: Statement) -> bool:

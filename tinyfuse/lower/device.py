@@ -26,21 +26,24 @@ from tinyfuse.loops.ir import (
     Statement,
     Step,
     Steps,
+    Store,
     While,
     walk_statements,
 )
 from tinyfuse.loops.names import unused
-from tinyfuse.loops.rewrite import with_buffers, with_inside
+from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
 from tinyfuse.lower.barriers import WARP, with_barriers
 from tinyfuse.lower.device_blocks import BlockLowering
 from tinyfuse.lower.device_nests import Arranged, arranged, nested, simplified, with_places
-from tinyfuse.lower.device_tiles import SIDE, Tile, TileLowering, tile_of
+from tinyfuse.lower.device_registers import WORDS, Remedies, Remedy, halves, needed
+from tinyfuse.lower.device_sums import with_sums_together
+from tinyfuse.lower.device_tiles import SHAPES, SIDE, Tile, TileLowering, tile_of
 from tinyfuse.lower.device_transposes import lowered, transposed
-from tinyfuse.lower.device_vectors import vectors
+from tinyfuse.lower.device_vectors import VECTOR_BYTES, vectors
 from tinyfuse.lower.scratch import aligned
 from tinyfuse.machine import Device
 from tinyfuse.records import replace
-from tinyfuse.stage.index import Axis, flat_index
+from tinyfuse.stage.index import Axis, affine, flat_index
 
 # Steps of inner loops from which on the threads of a block share them, rather than each thread
 # going through all of them.
@@ -49,13 +52,24 @@ LEAST_INSIDE = 32
 OWN_BYTES = 4096
 # Elements that kernels visit from which on nests one after the other are kernels of their own.
 LEAST_APART = 1 << 14
+# Threads of blocks that a multiprocessor holds at once, each of which may have 128 registers.
+AT_ONCE = 512
+MANY = 1 << 16  # registers that are never too few
 # Bytes of shared memory for what combines the values of all threads.
 KEPT = 512
 
 
-def on_device(loops: Loops, device: Device) -> Loops:
-    """The program with all kernels in blocks and threads of a device."""
-    mapping = _Mapping(loops, device)
+def on_device(loops: Loops, device: Device, remedies: Remedies | None = None) -> Loops:
+    """The program with all kernels in blocks and threads of a device. remedies: for those kernels
+    that spill registers otherwise."""
+    return kernels_on_device(loops, device, remedies or {})[0]
+
+
+def kernels_on_device(
+    loops: Loops, device: Device, remedies: Remedies
+) -> tuple[Loops, dict[str, str]]:
+    """(the same, for each of its kernels the name of the one that it does a part of)."""
+    mapping = _Mapping(loops, device, remedies)
     kernels = {kernel: mapping.kernels(kernel) for kernel in loops.kernels}
     made = tuple([each for kernel in loops.kernels for each in kernels[kernel]])
     steps = loops.steps and _with_kernels(loops.steps, kernels)
@@ -63,7 +77,8 @@ def on_device(loops: Loops, device: Device) -> Loops:
     for buffer in mapping.memory:
         scratch.append((buffer, size))
         size += aligned(buffer.nbytes)
-    return replace(loops, kernels=made, steps=steps, scratch=tuple(scratch), scratch_bytes=size)
+    found = replace(loops, kernels=made, steps=steps, scratch=tuple(scratch), scratch_bytes=size)
+    return found, {each.name: k.function.name for k, all_ in kernels.items() for each in all_}
 
 
 def runs_alone(kernel: Kernel) -> bool:
@@ -91,8 +106,10 @@ def _with_kernels(steps: Steps, kernels: Mapping[Kernel, Sequence[Kernel]]) -> S
 
 
 class _Mapping:
-    def __init__(self, loops: Loops, device: Device) -> None:
-        self.device = device
+    def __init__(self, loops: Loops, device: Device, remedies: Remedies) -> None:
+        self.device, self.remedies = device, remedies
+        self.remedy = Remedy.NONE  # for the kernel at hand
+        self.fitted: dict[str, None] = {}  # what is done for its registers
         self.taken = {kernel.name for kernel in loops.kernels}
         self.made: dict[Kernel, list[Kernel]] = {}  # of each function
         known = (*loops.inputs, *loops.outputs, *[buffer for buffer, _ in loops.scratch])
@@ -124,11 +141,40 @@ class _Mapping:
 
     def function(self, kernel: Kernel) -> list[Kernel]:
         if kernel not in self.made:
-            parts = self.parts(simplified(kernel.body, ()))
+            self.remedy = self.remedies.get(kernel.name, Remedy.NONE)
+            self.fitted = {}
+            body = simplified(kernel.body, ())
+            halvings = max(0, self.remedy - Remedy.FEWER)
+            parts = [p for part in self.parts(body) for p in self.fitting(part, halvings)]
             names = [kernel.name] if len(parts) == 1 else self.names(kernel, len(parts))
             pairs = zip(parts, names, strict=True)
             self.made[kernel] = [self.made_of(kernel, part, name) for part, name in pairs]
         return self.made[kernel]
+
+    def fitting(self, part: Sequence[Statement], halvings: int) -> list[Sequence[Statement]]:
+        """A part of a kernel, or parts of it that each have fewer values at once."""
+        if len(part) > 1 or not isinstance(loop := part[0], For):
+            return [part]
+        nest = arranged(loop, ())
+        both = halves(nest) if nest.shared and (halvings or self.is_too_much(nest)) else None
+        if both is None:
+            return [part]
+        self.fitted[WORDS[Remedy.HALVES]] = None
+        loops = [
+            [nested((*each.shared, *each.serial), LoopKind.SERIAL, each.body)] for each in both
+        ]
+        return [p for each in loops for p in self.fitting(each, max(0, halvings - 1))]
+
+    def is_too_much(self, nest: Arranged) -> bool:
+        """Whether a step of a nest has more values at once than a thread has registers."""
+        tile = self.tile_of(nest, MANY)
+        if tile:
+            return self.tile_of(nest, self.device.registers) is None
+        return needed(nest.body, 1) > self.device.registers
+
+    def tile_of(self, nest: Arranged, room: int) -> Tile | None:
+        shapes = SHAPES if self.remedy < Remedy.FEWER else SHAPES[1:]
+        return tile_of(replace(nest, body=with_sums_together(nest.body)), room, shapes)
 
     def names(self, kernel: Kernel, parts: int) -> list[str]:
         numbered = [f"{kernel.name}_{number + 1}" for number in range(parts)]
@@ -143,6 +189,7 @@ class _Mapping:
         blocks, threads, body = self.mapped(part)
         body = _with_names(body, self.buffers)
         counts = count(body)
+        body = _with_axes(body, {buffer.name for buffer in counts.parameters()})
         return replace(
             kernel,
             name=name,
@@ -153,7 +200,19 @@ class _Mapping:
             grain=1,
             blocks=blocks,
             threads=threads,
+            at_once=self.at_once(body, threads),
+            fitted=tuple(dict.fromkeys([*self.fitted, *self.remedied()])),
         )
+
+    def at_once(self, body: Sequence[Statement], threads: int) -> int:
+        """Blocks that a multiprocessor is to hold at once: as many as have registers for all, where
+        the compiler would save or waste them without being told."""
+        made = [each.buffer for each in walk_statements(body) if isinstance(each, Alloc)]
+        tiled = any(buffer.scope is Scope.LOCAL for buffer in made)
+        return AT_ONCE // threads if tiled or self.remedy else 0
+
+    def remedied(self) -> list[str]:
+        return [WORDS[self.remedy]] if self.remedy else []
 
     def mapped(self, body: Sequence[Statement]) -> tuple[int, int, tuple[Statement, ...]]:
         """(blocks, threads, statements) of a kernel."""
@@ -161,7 +220,7 @@ class _Mapping:
         if isinstance(last, For) and all(isinstance(each, Let) for each in named):
             nest = arranged(last, ())
             if nest.steps > 1:
-                tile = None if named else tile_of(nest)
+                tile = None if named else self.tile_of(nest, self.device.registers)
                 if tile:
                     return self.by_tiles(tile)
                 across = None if named else transposed(nest)
@@ -188,11 +247,19 @@ class _Mapping:
         if nest.serial:
             inner = (nested(nest.serial, LoopKind.SERIAL, inner),)
         wide = vectors(nest, [*self.buffers]) if nest.steps >= LEAST_APART else None
-        if wide:
+        if wide and (self.remedy >= Remedy.FEWER or self.is_too_wide(nest)):
+            self.fitted[WORDS[Remedy.FEWER]] = None
+        elif wide:
             nest, inner = wide
         threads = min(self.device.threads, _warps(nest.steps))
         blocks = min(self.device.blocks, -(-nest.steps // threads))
         return blocks, threads, (*named, nested(nest.shared, LoopKind.GRID, inner))
+
+    def is_too_wide(self, nest: Arranged) -> bool:
+        """Whether the elements of a vector have more values at once than there are registers."""
+        stores = [each for each in nest.body if isinstance(each, Store)]
+        lanes = max([VECTOR_BYTES // each.buffer.dtype.itemsize for each in stores])
+        return needed(nest.body, lanes) > self.device.registers
 
     def by_tiles(self, tile: Tile) -> tuple[int, int, tuple[Statement, ...]]:
         lowering = TileLowering(tile)
@@ -262,6 +329,38 @@ def _with_names(body: tuple[Statement, ...], others: Collection[str]) -> tuple[S
             if name != each.buffer.name:
                 new[each.buffer] = replace(each.buffer, name=name)
     return with_buffers(body, new) if new else body
+
+
+def _with_axes(body: tuple[Statement, ...], others: Collection[str]) -> tuple[Statement, ...]:
+    """With another name for each loop variable that is called as a buffer is."""
+    statements = list(walk_statements(body))
+    taken = {*others, *[each.buffer.name for each in statements if isinstance(each, Alloc)]}
+    loops = [each.variable for each in statements if isinstance(each, For)]
+    names = {*taken, *[axis.name for axis in loops]}
+    new = {
+        axis: replace(axis, name=unused(axis.name, names))
+        for axis in dict.fromkeys(loops)
+        if axis.name in taken
+    }
+    return _over(body, new) if new else body
+
+
+def _over(body: Sequence[Statement], new: Mapping[Axis, Axis]) -> tuple[Statement, ...]:
+    """Statements with other variables in their loops."""
+    values = {old: affine(axis) for old, axis in new.items()}
+
+    def renamed(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+        inside = [with_inside(each, renamed) for each in statements]
+        return tuple(
+            [
+                replace(each, variable=new.get(each.variable, each.variable))
+                if isinstance(each, For)
+                else each
+                for each in inside
+            ]
+        )
+
+    return renamed(substitute_axes(body, values))
 
 
 def _without(body: Sequence[Statement], buffer: Buffer) -> tuple[Statement, ...]:

@@ -27,10 +27,11 @@ from tinyfuse.loops.ir import (
     Transpose,
     While,
     walk_statements,
+    written_by,
 )
 from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
 from tinyfuse.records import dataclass, replace
-from tinyfuse.stage.expr import Expr, Load, Op
+from tinyfuse.stage.expr import Expr, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, affine
 
 
@@ -92,7 +93,23 @@ def simplified(statements: Sequence[Statement], around: Collection[Axis]) -> lis
 
 def _simplified_inside(node: Statement, around: Collection[Axis]) -> Statement:
     within = [*around, node.variable] if isinstance(node, For) else around
-    return with_inside(node, lambda body: tuple(simplified(body, within)))
+    made = with_inside(node, lambda body: tuple(simplified(body, within)))
+    return _with_names_inside(made) if isinstance(made, For) else made
+
+
+def _with_names_inside(node: For) -> For:
+    """With what a loop only loads and converts, before the one loop inside it, in that one: the two
+    stand right inside each other then."""
+    *named, inner = node.body
+    if not named or not isinstance(inner, For) or inner.count is not None:
+        return node
+    written = {buffer for each in _walk((inner,)) for buffer in written_by(each)}
+    for each in named:
+        if not isinstance(each, Let) or any(isinstance(part, Op) for part in walk(each.value)):
+            return node
+        if any(isinstance(part, Load) and part.source in written for part in walk(each.value)):
+            return node
+    return replace(node, body=(replace(inner, body=(*named, *inner.body)),))
 
 
 def _pieces(node: Statement) -> list[Statement]:

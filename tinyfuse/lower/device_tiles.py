@@ -22,6 +22,7 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.rewrite import substitute_axes, with_buffers
 from tinyfuse.lower.device_nests import Arranged, nested
+from tinyfuse.lower.device_registers import OTHERS, WORD
 from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.expr import (
     Const,
@@ -39,6 +40,7 @@ SIDE = 16  # threads of a block along rows, and along columns
 BANKS = 32  # of shared memory, each of 4 bytes
 # By the least extent of rows and columns: of how many of both each thread has, and steps at a time.
 SHAPES = ((128, 8, 8), (32, 4, 16))
+Shape = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,7 +57,7 @@ class Tile:
     outer: tuple[For, ...]
     along: Axis
     sums: tuple[Store, ...]
-    registers: tuple[Buffer, ...]
+    accumulators: tuple[Buffer, ...]
     before: tuple[Store, ...]
     after: tuple[Statement, ...]
 
@@ -63,9 +65,17 @@ class Tile:
     def side(self) -> int:
         return SIDE * self.each
 
+    @property
+    def registers(self) -> int:
+        """Of a thread, roughly: its sums, and what one step of them needs."""
+        sums = sum([_words(buffer) for buffer in self.accumulators]) * self.each**2
+        parts = dict.fromkeys(part for each in self.sums for part in _staged(each.value, self))
+        return sums + sum(map(_words, parts)) * self.each + OTHERS
 
-def tile_of(nest: Arranged) -> Tile | None:
-    """How to tile what a nest computes for each step; None where it is no such sum."""
+
+def tile_of(nest: Arranged, room: int, shapes: Sequence[Shape] = SHAPES) -> Tile | None:
+    """How to tile what a nest computes for each step; None where it is no such sum, or where no
+    shape has room in so many registers."""
     loops = [each for each in nest.body if isinstance(each, For)]
     if len(loops) != 1 or nest.serial or len(nest.shared) < 2:
         return None
@@ -74,6 +84,7 @@ def tile_of(nest: Arranged) -> Tile | None:
         chain.append(inner)
     if any(each.count is not None for each in chain):
         return None
+    chain = _flattened(chain)
     sums, start = _stores(chain[-1].body), _stores(nest.body[:at])
     if sums is None or start is None:
         return None
@@ -91,11 +102,27 @@ def tile_of(nest: Arranged) -> Tile | None:
         outer=tuple(chain[:-1]),
         along=chain[-1].variable,
         sums=sums,
-        registers=tuple(registers),
+        accumulators=tuple(registers),
         before=start,
         after=tuple(nest.body[at + 1 :]),
     )
-    return next(filter(None, (_placed(found, nest, *pair) for pair in _pairs(nest))), None)
+    placed = [_placed(found, nest, *pair, room, shapes) for pair in _pairs(nest)]
+    return next(filter(None, placed), None)
+
+
+def _flattened(chain: list[For]) -> list[For]:
+    """Loops right inside each other with a longer innermost one, where that is short: over the
+    steps of several of them, in their order."""
+    while len(chain) > 1 and chain[-1].variable.extent < SHAPES[-1][2]:
+        *others, outer, inner = chain
+        if outer.variable.start or inner.variable.start:
+            return chain
+        first, second = outer.variable, inner.variable
+        both = Axis(f"{first.name}_{second.name}", first.extent * second.extent)
+        step = affine(both)
+        values = {first: step // second.extent, second: step % second.extent}
+        chain = [*others, replace(inner, variable=both, body=substitute_axes(inner.body, values))]
+    return chain
 
 
 def _stores(body: Sequence[Statement]) -> tuple[Store, ...] | None:
@@ -114,27 +141,34 @@ def _pairs(nest: Arranged) -> list[tuple[For, For]]:
     ]
 
 
-def _placed(tile: Tile, nest: Arranged, rows: For, columns: For) -> Tile | None:
-    least = min(rows.variable.extent, columns.variable.extent)
-    shape = next((shape for shape in SHAPES if least >= shape[0]), None)
-    if shape is None or tile.along.extent < shape[2] or tile.along.start:
-        return None
-    if rows.variable.start or columns.variable.start:
+def _placed(
+    tile: Tile, nest: Arranged, rows: For, columns: For, room: int, shapes: Sequence[Shape]
+) -> Tile | None:
+    """With rows and columns, in the first shape that they and the registers have room for."""
+    axes = rows.variable, columns.variable
+    if tile.along.start or axes[0].start or axes[1].start:
         return None
     around = tuple([loop for loop in nest.shared if loop not in (rows, columns)])
-    found = replace(
-        tile, around=around, rows=rows.variable, columns=columns.variable,
-        each=shape[1], steps=shape[2],
-    )  # fmt: skip
+    found = replace(tile, around=around, rows=axes[0], columns=axes[1])
+    for least, each, steps in shapes:
+        found = replace(found, each=each, steps=steps)
+        fits = min(axis.extent for axis in axes) >= least and tile.along.extent >= steps
+        if fits and found.registers <= room:
+            return found if _is_pair(found) else None
+    return None
+
+
+def _is_pair(found: Tile) -> bool:
+    """Whether what is summed is loaded along rows and along columns, and never along both."""
     sides = [_depends(part, found) for sum_ in found.sums for part in _staged(sum_.value, found)]
     both = (True, False) in sides and (False, True) in sides
     unstaged = any(
-        isinstance(node, Load) and node.source not in found.registers and node not in inside
+        isinstance(node, Load) and node.source not in found.accumulators and node not in inside
         for sum_ in found.sums
         for inside in [_inside(_staged(sum_.value, found))]
         for node in walk(sum_.value)
     )
-    return found if both and not unstaged else None
+    return both and not unstaged
 
 
 def _inside(parts: Sequence[Expr]) -> set[Expr]:
@@ -155,12 +189,16 @@ def _staged(root: Expr, tile: Tile) -> list[Expr]:
     while pending:
         node = pending.pop()
         loads = [each for each in walk(node) if isinstance(each, Load)]
-        own = any(load.source in tile.registers for load in loads)
+        own = any(load.source in tile.accumulators for load in loads)
         if loads and not own and _depends(node, tile) != (True, True):
             found.append(node)
         else:
             pending += reversed(node.parts)
     return list(dict.fromkeys(found))
+
+
+def _words(value: Buffer | Expr) -> int:
+    return max(1, value.dtype.itemsize // WORD)
 
 
 # --- the tile as loops ----------------------------------------------------------------------------
@@ -182,7 +220,7 @@ class TileLowering:
         self.own = thread * extent * extent + affine(self.row) * extent + self.column
         size = side * side
         self.locals = {
-            buffer: replace(buffer, size=size, scope=Scope.LOCAL) for buffer in tile.registers
+            buffer: replace(buffer, size=size, scope=Scope.LOCAL) for buffer in tile.accumulators
         }
         own = [(tile.rows, self.row_block, self.row, self.down)]
         own.append((tile.columns, self.column_block, self.column, self.across))
@@ -215,15 +253,23 @@ class TileLowering:
         return (*declared, *([start] if tile.before else []), *body, end)
 
     def memory(self, number: int, part: Expr) -> Buffer:
-        pad = 0 if _depends(part, self.tile)[1] else BANKS // self.tile.steps
-        size = self.tile.steps * (self.tile.side + pad)
-        return Buffer(f"tile_{number}", part.dtype, size, Scope.SHARED)
+        return Buffer(
+            f"tile_{number}", part.dtype, self.tile.steps * self.length(part), Scope.SHARED
+        )
+
+    def length(self, part: Expr) -> int:
+        """Elements from one step to the next in shared memory: padded where neighbouring threads
+        store different steps, so that these lie in different banks."""
+        return self.tile.side + (BANKS // self.tile.steps if self.by_steps(part) else 0)
+
+    def by_steps(self, part: Expr) -> bool:
+        """Whether what is loaded lies along the steps in memory, and not along rows or columns."""
+        loads = [node for node in walk(part) if isinstance(node, Load)]
+        return 1 in [abs(load.indices[0].coefficient(self.tile.along)) for load in loads]
 
     def at(self, part: Expr, step: Affine, place: Affine) -> Affine:
         """Where in shared memory a part is."""
-        rows = not _depends(part, self.tile)[1]
-        length = self.tile.side + (BANKS // self.tile.steps if rows else 0)
-        return step * length + place
+        return step * self.length(part) + place
 
     def steps(
         self, shared: Mapping[Expr, Buffer], first: Affine, count: int
@@ -263,8 +309,7 @@ class TileLowering:
             zero = Const(part.dtype.type(0))
             test = IndexTest(where, None, axis.extent)
             body = (If(test, body, (replace(store, value=zero),)),)
-        along = [abs(load.indices[0].coefficient(tile.along)) for load in _loads(part)]
-        order = (place, step) if 1 in along else (step, place)
+        order = (place, step) if self.by_steps(part) else (step, place)
         for each in reversed(order):
             body = (For(each, LoopKind.THREADS, body),)
         return body[0]
@@ -289,7 +334,3 @@ class TileLowering:
         inner = with_buffers(inner, self.locals, moved=moved)
         across = For(self.across, LoopKind.THREADS, inner)
         return For(self.down, LoopKind.THREADS, (across,))
-
-
-def _loads(part: Expr) -> list[Load]:
-    return [node for node in walk(part) if isinstance(node, Load)]

@@ -93,13 +93,7 @@ def _widened(
     lane = Axis("lane", count)
     first = {axis: affine(group) * count}
     stored = {buffer for each in nest.body for buffer in written_by(each)}
-    read = {
-        (node.source, node.indices[0])
-        for each in nest.body
-        for value in values_of(each)
-        for node in walk(value)
-        if isinstance(node, Load)
-    }
+    read = _read_first(nest.body)
     own: dict[Place, Buffer] = {}
     for buffer, place in rows:
         name = unused(f"{buffer.name}_{count}", taken)
@@ -117,6 +111,19 @@ def _widened(
     loops = (*nest.shared[:-1], For(group, LoopKind.GRID, ()))
     statements = (*before, For(lane, LoopKind.UNROLL, inside), *after)
     return replace(nest, shared=loops), statements
+
+
+def _read_first(body: tuple[Statement, ...]) -> set[Place]:
+    """What is loaded before anything is stored there."""
+    found: set[Place] = set()
+    written: set[Place] = set()
+    for each in body:
+        loads = [node for value in values_of(each) for node in walk(value)]
+        found |= {(node.source, node.indices[0]) for node in loads if isinstance(node, Load)}
+        found -= written
+        if isinstance(each, Store):
+            written.add((each.buffer, each.position))
+    return found
 
 
 def _in_lanes(each: Statement, own: dict[Place, Buffer], lane: Axis) -> Statement:

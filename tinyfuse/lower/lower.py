@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from itertools import chain
 from math import prod
 from types import MappingProxyType
 
@@ -27,7 +28,7 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.names import unused
 from tinyfuse.lower.alike import Form, Key, Known, form_of
-from tinyfuse.lower.bounds import Range, Ranges, whole
+from tinyfuse.lower.bounds import Range, Ranges, changes, whole
 from tinyfuse.lower.chains import ChainLowering
 from tinyfuse.lower.collapse import collapse
 from tinyfuse.lower.coverage import Coverage
@@ -40,8 +41,8 @@ from tinyfuse.lower.reads import Reads, reads_of
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.registers import require_registers, with_registers
 from tinyfuse.lower.scratch import plan_scratch
-from tinyfuse.lower.sharing import shares
-from tinyfuse.lower.storage import Names, Storage, parts_of
+from tinyfuse.lower.sharing import place_over, shares
+from tinyfuse.lower.storage import Names, Storage, parts_of, whole_lines
 from tinyfuse.lower.streaming import stream
 from tinyfuse.lower.tiles import with_prefetches
 from tinyfuse.lower.transposes import with_transposes
@@ -136,7 +137,12 @@ class _Lowering(ChainLowering):
         layout, parts = plan.layout if plan else None, None
         if layout is not None:
             parts = parts_of(stage.axes, extents, layout)
-        size = prod([part.extent for part in parts] if parts else extents)
+        lead = 0
+        if scope is Scope.STACK and extents and not parts:
+            extents, lead = whole_lines(
+                extents, stage.dtype.itemsize, self._first_test(stage, region)
+            )
+        size = lead + prod([part.extent for part in parts] if parts else extents)
         buffer = self.arrays.get(stage)
         if buffer is None:
             name = self._buffer_name(stage, scope)
@@ -144,8 +150,16 @@ class _Lowering(ChainLowering):
         origin = tuple([region[axis].base for axis in stage.axes])
         if not any(start.terms or start.constant for start in origin):
             origin = ()
-        self.storage[stage] = Storage(buffer, origin, tuple(extents), ring, parts)
+        self.storage[stage] = Storage(buffer, origin, tuple(extents), ring, parts, lead)
         return buffer
+
+    def _first_test(self, stage: Stage, region: Ranges) -> int:
+        """How far in a region's rows the first test is that decides what is computed there."""
+        axis, tests = stage.axes[-1], chain.from_iterable(self.reads[stage].conditions)
+        start = region[axis].base
+        cuts = [cut for test in tests for cut in changes(test, axis, region)]
+        inside = [cut - start.constant for cut in cuts if start.is_constant]
+        return min([cut for cut in inside if cut > 0], default=0)
 
     def _buffer_name(self, stage: Stage, scope: Scope) -> str:
         """A name that no other stage has, and no other array of the program."""
@@ -376,13 +390,15 @@ class _Lowering(ChainLowering):
         }
         sizes = {stage: buffer.size for stage, buffer in buffers.items()}
         statements: list[Statement] = []
-        for share in shares(self.places, site, sizes, partial(self._can_overwrite, regions)):
+        for share in shares(self.places, site, sizes, partial(self._over, regions)):
             buffer = buffers[share.stages[0]]
             if len(share.stages) > 1:
                 name = self.names.fresh("_and_".join(stage.name for stage in share.stages[:2]))
                 buffer = Buffer(name, share.dtype, share.size, Scope.STACK)
                 for stage in share.stages:
-                    self.storage[stage] = replace(self.storage[stage], buffer=buffer)
+                    own = self.storage[stage]
+                    lead = own.lead + share.lead(stage)
+                    self.storage[stage] = replace(own, buffer=buffer, lead=lead)
             if buffer.nbytes > STACK_LIMIT:
                 raise ScheduleError(
                     f"compute_at({share.stages[0].name}, {site.stage.name}): {buffer.nbytes} bytes"
@@ -392,19 +408,14 @@ class _Lowering(ChainLowering):
             statements.append(Alloc(buffer))
         return statements
 
-    def _can_overwrite(self, regions: Mapping[Stage, Ranges], stage: Stage, source: Stage) -> bool:
-        """Whether each element of a stage that is kept here is computed, of another one, from that
-        alone which lies at the same place."""
-        if stage.reduce_axes or stage.row_axis or stage.scatter or self.places.attached.get(stage):
-            return False
+    def _over(self, regions: Mapping[Stage, Ranges], stage: Stage, source: Stage) -> int | None:
+        """How far from the first element of another one a stage can begin; see `place_over`."""
+        if self.places.attached.get(stage):
+            return None
         values = {axis: _point_of(axis, range_) for axis, range_ in regions[stage].items()}
-        own = self.storage[stage].position([values[axis] for axis in stage.axes])
         loads = [load for load in self.reads[stage].loads if load.source is source]
-        places = [[index.substitute(values) for index in load.indices] for load in loads]
-        others = [self.storage[source].position(indices) for indices in places]
-        return (
-            bool(others) and not any(load.data for load in loads) and others == [own] * len(others)
-        )
+        plan, own, other = self.places.plans[stage], self.storage[stage], self.storage[source]
+        return place_over(stage, plan, loads, values, own, other)
 
     def _scope(self, stage: Stage, region: Ranges) -> Scope:
         single = all(range_.extent == 1 for range_ in region.values())

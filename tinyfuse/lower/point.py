@@ -6,9 +6,11 @@ from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from tinyfuse.dtypes import BOOL
+from tinyfuse.graph.scalar_ops import cost
 from tinyfuse.loops.ir import Let, Local
 from tinyfuse.lower.reads import Key, inlined_body
 from tinyfuse.records import dataclass, field
+from tinyfuse.stage.analysis import is_operation, operation_name
 from tinyfuse.stage.expr import (
     Accumulator,
     Cast,
@@ -23,6 +25,7 @@ from tinyfuse.stage.expr import (
     depends_on,
     fold,
     is_guard,
+    is_select,
     rewrite,
     select,
     substitute_leaf,
@@ -33,19 +36,23 @@ from tinyfuse.stage.ir import Stage
 
 # An expression nested deeper than this is cut by naming a part of it: a line stays readable.
 MAX_DEPTH = 4
+# What the least of functions takes, in additions: more than a division.
+FUNCTION = 16
 
 
 @dataclass(eq=False, slots=True)
 class _Element:
     """An element of an inlined stage, or the one that all this is for, which has no stage here.
 
-    uses: how often expressions mention it. inside: those that its own mentions, in order. gathers:
-    the loads of it whose place data decides. value: in the end.
+    uses: how often expressions mention it. chosen: whether one chooses it or another by data.
+    inside: those that its own mentions, in order. gathers: the loads of it whose place data
+    decides. value: in the end.
     """
 
     stage: Any
     body: Expr
     uses: int = 0
+    chosen: bool = False
     inside: list[_Element] = field(default_factory=list)
     gathers: list[Load] = field(default_factory=list)
     value: Any = None
@@ -87,10 +94,12 @@ class Point:
         free = _free(root, elements) if elements else ()
         for element in _operands_first(root):
             result = self._resolved(element.body, elements)
-            element.value = self._bound(element, result) if element in free else result
+            if element in free:
+                result = self._bound(element, self._read_ahead(element.body, result))
+            element.value = result
             for load in element.gathers:
                 self.gathered[load] = element.value
-        return self._resolved(body, elements)
+        return self._read_ahead(body, self._resolved(body, elements))
 
     def named(self, name: str, value: Expr) -> Expr:
         """A local for a value, so that it is computed once."""
@@ -125,6 +134,7 @@ class Point:
                 for part in node.parts:
                     if part in elements:
                         elements[part].uses += 1
+                        elements[part].chosen |= is_select(node) and part is not node.parts[0]
             if reader.body in elements:
                 elements[reader.body].uses += 1
         return root, elements
@@ -137,6 +147,35 @@ class Point:
             return self._loaded(node) if element is None else element.value
 
         return rewrite(body, leaf, fold, self.gathered)
+
+    def _read_ahead(self, body: Expr, value: Expr) -> Expr:
+        """The value of a body, with names for elements that it chooses where one index is another.
+
+        There gcc puts the one in place of the other in the element's address too, which makes it
+        another element, read in that branch alone: no such loop is vectorized.
+        """
+        if not any(is_select(node) for node in walk(body)):
+            return value
+        chosen = [
+            part
+            for node in always_run(value, is_guard)
+            if is_select(node) and self._compares_indices(node.parts[0])
+            for part in node.parts[1:]
+            if isinstance(part, Load)
+        ]
+        names: dict[Expr, Expr] = {
+            part: self.named(part.source.name, part) for part in dict.fromkeys(chosen)
+        }
+        return rewrite(value, lambda leaf: names.get(leaf, leaf), fold)
+
+    def _compares_indices(self, condition: Expr) -> bool:
+        if isinstance(condition, Local):
+            condition = next((let.value for let in self.lets if let.local is condition), condition)
+        return (
+            isinstance(condition, Op)
+            and condition.name in ("equal", "not_equal")
+            and any(isinstance(part, Index) for part in condition.parts)
+        )
 
     def _loaded(self, load: Load) -> Expr:
         """An element of a stored stage: of two that are named first, where a bool says which."""
@@ -156,7 +195,7 @@ class Point:
             isinstance(value, Load) and not stage.named
         ):
             return value
-        shared = element.uses > 1 or stage.named
+        shared = element.uses > 1 or stage.named or (element.chosen and _holds_function(value))
         if not shared and depth(value) < MAX_DEPTH and not self._invariant(value):
             return value
         return self.named(stage.name, value)
@@ -168,6 +207,15 @@ class Point:
             or depends_on(node, self.innermost)
             for node in walk(value)
         )
+
+
+def _holds_function(value: Expr) -> bool:
+    """Whether a function of several operations is in it: gcc vectorizes no loop in which such a one
+    runs in a branch of a choice that is itself one of another's, the double sine in none."""
+    return any(
+        is_operation(node) and node.dtype.kind == "f" and cost(operation_name(node)) >= FUNCTION
+        for node in walk(value)
+    )
 
 
 def _index_as_bool(load: Load) -> Expr | None:

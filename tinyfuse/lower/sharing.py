@@ -6,8 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from tinyfuse.loops.ir import LoopKind
+from tinyfuse.lower.storage import Storage
+from tinyfuse.machine import LINE_BYTES
 from tinyfuse.records import dataclass
-from tinyfuse.schedule.places import Places, Site
+from tinyfuse.schedule.places import Places, Site, StagePlan
+from tinyfuse.stage.expr import Load
+from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Stage
 
 # Bytes from which on memory is worth sharing; less than that is in the nearest cache anyway, and
@@ -17,47 +22,118 @@ SHARED_BYTES = 1 << 14
 
 @dataclass(eq=False, slots=True)
 class Share:
-    """Memory of one dtype, in elements, for stages of which no two are needed at once."""
+    """Memory of one dtype for stages of which no two are needed at once.
+
+    starts: where each begins, in elements from the place of the first one on, perhaps before it.
+    """
 
     dtype: np.dtype
     size: int
-    stages: list[Stage]
+    starts: dict[Stage, int]
     busy_until: int
+
+    @property
+    def stages(self) -> list[Stage]:
+        return [*self.starts]
+
+    def lead(self, stage: Stage) -> int:
+        """Elements of the memory before those of a stage."""
+        return self.starts[stage] - min(self.starts.values())
 
 
 def shares(
     places: Places,
     site: Site,
     sizes: Mapping[Stage, int],
-    in_place: Callable[[Stage, Stage], bool],
+    in_place: Callable[[Stage, Stage], int | None],
 ) -> list[Share]:
     """How the stages kept during a step of a loop share memory. sizes: elements of each, in the
-    order in which they are computed. in_place: whether a stage reads of another one, for each of
-    its elements, no other than the one that would lie there."""
+    order in which they are computed. in_place: how far from the first element of another one a
+    stage may begin that is stored while that one is read; None where it may not. See `place_over`.
+    """
     order = {stage: place for place, stage in enumerate(_computed_here(places, site))}
     found: list[Share] = []
     for stage, size in sizes.items():
         first, last = _life(places, site, stage, order)
-        known = next((s for s in found if _takes(s, stage, size, first, in_place)), None)
-        if known is None:
-            found.append(Share(stage.dtype, size, [stage], last))
+        for share in found:
+            start = _start(share, stage, size, first, in_place)
+            if start is not None:
+                _add(share, stage, size, start)
+                share.busy_until = last
+                break
         else:
-            known.stages.append(stage)
-            known.size, known.busy_until = max(known.size, size), last
+            found.append(Share(stage.dtype, size, {stage: 0}, last))
     return found
 
 
-def _takes(
+def _start(
     share: Share,
     stage: Stage,
     size: int,
     first: int,
-    in_place: Callable[[Stage, Stage], bool],
-) -> bool:
+    in_place: Callable[[Stage, Stage], int | None],
+) -> int | None:
+    """Where in a share a stage can begin that is computed then; None where it cannot be there."""
     smaller = min(share.size, size) * stage.dtype.itemsize
     if share.dtype != stage.dtype or smaller < SHARED_BYTES or share.busy_until > first:
-        return False
-    return share.busy_until < first or in_place(stage, share.stages[-1])
+        return None
+    before = share.stages[-1]
+    if share.busy_until < first:
+        return min(share.starts.values())
+    moved = in_place(stage, before)
+    return None if moved is None else share.starts[before] + moved
+
+
+def _add(share: Share, stage: Stage, size: int, start: int) -> None:
+    begin = min(share.starts.values())
+    end = max(begin + share.size, start + size)
+    share.starts[stage] = start
+    share.size = end - min(begin, start)
+
+
+def place_over(
+    stage: Stage,
+    plan: StagePlan,
+    loads: Sequence[Load],
+    values: Mapping[Axis, Affine],
+    own: Storage,
+    source: Storage,
+) -> int | None:
+    """How far behind the first element of one that it reads a stage can begin, in whole lines.
+
+    Its elements are stored in the order in which they lie, so none of them may lie where one is
+    that it reads later: the place of each is the first that is read for it, or before. None where
+    that cannot be told. loads: of the other one. values: of the axes, at any element.
+    """
+    if stage.reduce_axes or stage.row_axis or stage.scatter or any(load.data for load in loads):
+        return None
+    if not _computes_once(plan):
+        return None
+    place = own.position([values[axis] for axis in stage.axes])
+    found = [[index.substitute(values) for index in load.indices] for load in loads]
+    apart = [source.position(indices) - place for indices in found]
+    if not apart or not all(each.is_constant for each in apart):
+        return None
+    if any(each.constant for each in apart) and not _goes_in_order(stage, plan):
+        return None
+    line = LINE_BYTES // stage.dtype.itemsize
+    return _first([each.constant for each in apart]) // line * line
+
+
+def _computes_once(plan: StagePlan) -> bool:
+    return not any(loop.shifted for loop in plan.loops)
+
+
+def _goes_in_order(stage: Stage, plan: StagePlan) -> bool:
+    """Whether the loops of a stage compute all of it at once, element after element."""
+    whole = plan.store_at is None and [*stage.axes] == [loop.axis for loop in plan.loops]
+    return whole and all(
+        loop.step == 1 and loop.kind in (LoopKind.SERIAL, LoopKind.VECTOR) for loop in plan.loops
+    )
+
+
+def _first(places: Sequence[int]) -> int:
+    return min(places)
 
 
 def _computed_here(places: Places, site: Site) -> Sequence[Stage]:

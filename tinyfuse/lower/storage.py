@@ -9,8 +9,9 @@ import numpy as np
 
 from tinyfuse.dtypes import INT64
 from tinyfuse.loops.ir import Buffer
+from tinyfuse.machine import LINE_BYTES
 from tinyfuse.records import dataclass
-from tinyfuse.schedule.places import Loop
+from tinyfuse.schedule.places import LONG_ROW, Loop
 from tinyfuse.stage.expr import Const, Expr, Index, Load, Op
 from tinyfuse.stage.index import Affine, Axis, flat_index
 
@@ -56,6 +57,7 @@ class Storage:
     origin: empty where that is the stage's own first element. extents: of the axes. ring: the place
     of an axis along which positions lie where those an extent before did, if any. parts: in the
     order in which they lie in memory, the last one contiguous; None for the axes in their order.
+    lead: elements before the first one.
     """
 
     buffer: Buffer
@@ -63,6 +65,7 @@ class Storage:
     extents: tuple[int, ...]
     ring: int | None = None
     parts: tuple[Part, ...] | None = None
+    lead: int = 0
 
     def position(self, indices: Sequence[Affine]) -> Affine:
         places = [*indices]
@@ -71,7 +74,7 @@ class Storage:
         if self.ring is not None:
             places[self.ring] = places[self.ring] % self.extents[self.ring]
         if self.parts is None:
-            return flat_index(places, self.extents)
+            return flat_index(places, self.extents) + self.lead
         numbers = [part.number(places[part.axis]) for part in self.parts]
         return flat_index(numbers, [part.extent for part in self.parts])
 
@@ -105,6 +108,19 @@ class Storage:
             return prod(self.extents[axis + 1 :])
         place = next(at for at, part in enumerate(self.parts) if part.axis == axis)
         return prod(part.extent for part in self.parts[place + 1 :])
+
+
+def whole_lines(extents: Sequence[int], itemsize: int, first: int) -> tuple[list[int], int]:
+    """The extents of rows that begin with cache lines, and how many elements to leave out for that.
+
+    first: the element of each row from which on it is computed by vectors. A vector that is stored
+    across two lines takes twice as long. Short rows stay as they are.
+    """
+    line = LINE_BYTES // itemsize
+    if prod(extents[:-1]) < 2 or extents[-1] * itemsize < LONG_ROW:
+        return [*extents], 0
+    lead = -first % line
+    return [*extents[:-1], -(-(lead + extents[-1]) // line) * line], lead
 
 
 class Names:

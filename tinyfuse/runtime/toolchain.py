@@ -33,7 +33,15 @@ _INLINE_LIMITS = (
     *("max-inline-insns-single", "inline-unit-growth", "large-function-growth"),
     "large-stack-frame-growth",
 )
-_GCC = (*_COMMON, "-pipe", *[f"--param={limit}=100000" for limit in _INLINE_LIMITS])
+# Where a choice has a constant in it, gcc would work out ahead of time what follows from that one,
+# part by part: a function of it is then so many choices that the loop is not vectorized.
+_NO_CHOICES_AHEAD = "-fno-tree-pre"
+_GCC = (
+    *_COMMON,
+    "-pipe",
+    _NO_CHOICES_AHEAD,
+    *[f"--param={limit}=100000" for limit in _INLINE_LIMITS],
+)
 _CLANG = (*_COMMON, "-mllvm", "-inline-threshold=100000")
 FLAGS = {
     "gcc": _GCC,

@@ -15,7 +15,9 @@ from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
 # Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
-STACK_LIMIT = 1 << 19
+STACK_LIMIT = 1 << 20
+# Bytes of a row from which on each of several begins with a cache line there.
+LONG_ROW = 512
 # A loop over which index tests change more often than this is not cut: its tests run.
 MAX_PIECES = 8
 

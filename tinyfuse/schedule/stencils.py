@@ -14,10 +14,11 @@ import math
 from collections.abc import Container, Iterable
 
 from tinyfuse.errors import ScheduleError
-from tinyfuse.machine import Machine
+from tinyfuse.machine import LINE_BYTES, Machine
 from tinyfuse.records import dataclass, field, replace
+from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.groups import PLACES_PER_CORE, Group, Grouping, Read, Unit
-from tinyfuse.schedule.places import STACK_LIMIT
+from tinyfuse.schedule.places import LONG_ROW, STACK_LIMIT
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage
@@ -240,7 +241,7 @@ class Stencils:
     # --- rings and strips -------------------------------------------------------------------------
 
     def _seats(self, chain: Chain) -> dict[Stage, Seat] | None:
-        stored = sum(_row_bytes(unit.root) * unit.root.shape[0] for unit in chain.members)
+        stored = sum(stage_bytes(unit.root) for unit in chain.members)
         if stored <= self.machine.l2 // 2:
             return None  # all of it stays in the cache as it is
         rings, last = self._rings(chain), chain.last.root
@@ -281,31 +282,38 @@ class Stencils:
         row = max(_row_bytes(unit.root) for unit in chain.members)
         alive = self._alive(chain) + sum(map(_row_bytes, chain.copied))
         rows = min(min(self.machine.l2 * 3 // 4, STACK_BYTES) // alive, STACK_LIMIT // row) - wide
+        rows = min(rows, chain.rows.extent // (PLACES_PER_CORE * self.machine.cores))
         if rows < 1:
             return None
         step = min(1 << (rows.bit_length() - 1), _power_of_two(64 * max(1, wide)))
         widths = [chain.halos[unit.root].width for unit in chain.members]
-        if 1 + sum(widths) / (len(widths) * step) > MOST_RECOMPUTED:
-            return None
-        enough = chain.rows.extent >= PLACES_PER_CORE * self.machine.cores * step
-        return step if enough else None
+        return step if 1 + sum(widths) / (len(widths) * step) <= MOST_RECOMPUTED else None
 
     def _alive(self, chain: Chain) -> int:
         """Bytes of a row of all that is needed at once, while one unit after the other is computed:
         what is not needed any more leaves its memory to others."""
         units = sorted(chain.members, key=lambda unit: self.grouping.order[unit.root])
         place = {unit: number for number, unit in enumerate(units)}
-        lives = [
-            (number, max(place.get(reader, len(units)) for reader in self._readers(unit)))
-            for number, unit in enumerate(units)
-        ]
-        return max(
-            sum(
-                _row_bytes(unit.root)
-                for unit, (first, last) in zip(units, lives, strict=True)
-                if first <= now <= last
-            )
-            for now in range(len(units) + 1)
+        last = {u: max(place.get(reader, len(units)) for reader in self._readers(u)) for u in units}
+        most = 0
+        for now in range(len(units) + 1):
+            alive = [unit for unit in units[: now + 1] if last[unit] >= now]
+            ending = [unit for unit in alive if last[unit] == now]
+            if now < len(units) and any(self._takes_place(units[now], each) for each in ending):
+                alive.remove(units[now])
+            most = max(most, sum([_row_bytes(unit.root) for unit in alive]))
+        return most
+
+    def _takes_place(self, unit: Unit, other: Unit) -> bool:
+        """Whether a unit can be stored where another one lies while it reads that one's rows."""
+        stage, source = unit.root, other.root
+        reads = [read for read in self.grouping.reads[stage] if read.source is source]
+        if stage.dtype != source.dtype or _row_bytes(stage) != _row_bytes(source):
+            return False
+        return all(
+            (index - axis).is_constant
+            for read in reads
+            for index, axis in zip(read.indices, stage.axes, strict=False)
         )
 
     def _readers(self, unit: Unit) -> list[Unit]:
@@ -328,7 +336,13 @@ def _is_by_rows(read: Read, reader: Stage) -> bool:
 
 
 def _row_bytes(stage: Stage) -> int:
-    return math.prod(stage.shape[1:]) * stage.dtype.itemsize
+    """Of rows along the last axis that begin with cache lines, wherever their edges are."""
+    if len(stage.shape) < 2:
+        return stage.dtype.itemsize
+    row = stage.shape[-1] * stage.dtype.itemsize
+    if row >= LONG_ROW:
+        row = (-(-row // LINE_BYTES) + 1) * LINE_BYTES
+    return math.prod(stage.shape[1:-1]) * row
 
 
 def _power_of_two(number: int) -> int:

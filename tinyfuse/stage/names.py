@@ -22,6 +22,16 @@ _KEYWORDS = """
     typeof_unqual linux unix i386
 """
 
+# Of C++ and CUDA besides: the same names stand in the text for a GPU.
+_CUDA = """
+    and and_eq bitand bitor catch char16_t char32_t char8_t class co_await co_return co_yield compl
+    concept const_cast consteval constinit decltype delete dynamic_cast explicit export friend
+    mutable namespace new noexcept not not_eq operator or or_eq private protected public
+    reinterpret_cast requires static_cast template this throw try typeid typename using virtual xor
+    xor_eq
+    threadIdx blockIdx blockDim gridDim warpSize float4 double2 int4 uint4 tf
+"""
+
 _TYPES = """
     int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t intmax_t
     uintmax_t size_t ssize_t ptrdiff_t wchar_t wint_t max_align_t time_t clock_t off_t div_t ldiv_t
@@ -49,13 +59,17 @@ _LIBRARY = """
 """
 
 # What the emitted C itself is written with.
-_EMITTED = "arrays scratch pool buffers begin end extent grain task"
+_EMITTED = """
+    arrays scratch pool buffers begin end extent grain task
+    apart warp partial_float partial_double partial_int partial_int32 partial_int64 partial_uint32
+    partial_uint64
+"""
 
 
 def _reserved() -> frozenset[str]:
     mathematical = _MATH.split()
     variants = [name + suffix for name in [*mathematical, "gamma"] for suffix in ("f", "l")]
-    others = f"{_KEYWORDS} {_TYPES} {_LIBRARY} {_EMITTED}".split()
+    others = f"{_KEYWORDS} {_CUDA} {_TYPES} {_LIBRARY} {_EMITTED}".split()
     return frozenset([*mathematical, *variants, *others])
 
 
