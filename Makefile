@@ -35,6 +35,7 @@ thorough: # an hour of mathematics and of pairs of operations, then hours of ran
 	@.venv/bin/python -m tests.thorough --math
 	@.venv/bin/python -m tests.thorough --pairs
 	@.venv/bin/python -m tests.thorough
+	@.venv/bin/python -m tests.thorough --loops
 
 clean:
 	rm -rf .venv build dist photo-output .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -3,6 +3,7 @@
 
 typedef union {
   double number;
+  npy_int64 integer;
   npy_uint64 bits;
 } slot;
 
@@ -81,6 +82,14 @@ static PyObject *argument_found(const argument *wanted, PyObject *const *args) {
   return object;
 }
 
+static int is_integer(PyObject *object, slot *place, void **address) {
+  int overflows;
+  if (!PyLong_CheckExact(object)) return 0;
+  place->integer = PyLong_AsLongLongAndOverflow(object, &overflows);
+  *address = place;
+  return !overflows;
+}
+
 static int matches(const argument *wanted, PyObject *object, void **address, slot *place) {
   switch (wanted->kind) {
   case ARRAY:
@@ -97,6 +106,8 @@ static int matches(const argument *wanted, PyObject *object, void **address, slo
     place->number = PyFloat_AS_DOUBLE(object);
     *address = place;
     return 1;
+  case INTEGER:
+    return is_integer(object, place, address);
   case EQUAL:
     return is_equal(object, wanted->value);
   case IDENTICAL:
@@ -162,6 +173,8 @@ static PyObject *finished(const output *output, PyObject *array, slot *place) {
     return Py_NewRef(array);
   case AS_SCALAR:
     return PyArray_Scalar(place, output->type.dtype, NULL);
+  case AS_INTEGER:
+    return PyLong_FromLongLong(place->integer);
   default:
     return PyFloat_FromDouble(place->number);
   }

@@ -83,6 +83,14 @@ static inline float half_to_float(uint16_t half) {
     return bits<float>(sign | 0x7f800000u | rest << 13);
   return bits<float>(sign | bits<unsigned>(bits<float>(rest << 13) * 0x1p+112f));
 }
+// The bits of a float that is one of these numbers, or NaN.
+static inline uint16_t half_of_float(float number) {
+  const unsigned all = bits<unsigned>(number), sign = all >> 16 & 0x8000, size = all & 0x7fffffff;
+  if (size >= 0x7f800000)
+    return sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0);
+  return sign | bits<unsigned>(bits<float>(size) * 0x1p-112f) >> 13;
+}
+static inline uint32_t pair_of(unsigned lower, unsigned upper) { return lower | upper << 16; }
 static inline float bfloat_to_float(uint16_t half) { return bits<float>((unsigned)half << 16); }
 
 // d[16, 8] += a[16, 16] b[16, 8] in pairs of 16-bit numbers, of which this lane has four of d.
@@ -147,3 +155,6 @@ static inline void load_matrices(uint32_t *to, P row, int transposed, int line) 
 #define tf_mma_tf32(d, a, b) tf::multiply_tf32(d, a, b, __LINE__)
 #define tf_ldmatrix_x4(to, row) tf::load_matrices(to, row, 0, __LINE__)
 #define tf_ldmatrix_x4_trans(to, row) tf::load_matrices(to, row, 1, __LINE__)
+#define tf_part_tf32(x) tf::bits<uint32_t>((float)(x))
+#define tf_part_bf16(x, y) tf::pair_of(tf::bits<unsigned>((float)(x)) >> 16, tf::bits<unsigned>((float)(y)) >> 16)
+#define tf_part_f16(x, y) tf::pair_of(tf::half_of_float(x), tf::half_of_float(y))

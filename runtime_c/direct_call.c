@@ -105,7 +105,7 @@ static int allocate(direct_call *call, Py_ssize_t arguments, Py_ssize_t operands
 static int fill_operand(const direct_call *call, int *operand, PyObject *position) {
   long at = PyLong_AsLong(position);
   if (PyErr_Occurred()) return -1;
-  if (at < 0 || at >= call->argument_count || call->arguments[at].kind > FLOAT) {
+  if (at < 0 || at >= call->argument_count || call->arguments[at].kind > INTEGER) {
     PyErr_SetString(PyExc_ValueError, "there is no such operand");
     return -1;
   }

@@ -10,7 +10,7 @@
 #include <structmember.h>
 
 enum {
-  INTERFACE = 1,  // between these files and tinyfuse/dispatch.py, which has the same number
+  INTERFACE = 2,  // between these files and tinyfuse/dispatch.py, which has the same number
   MOST_CALLS = 8, // of one Dispatcher
 };
 

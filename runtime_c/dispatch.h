@@ -44,6 +44,7 @@ typedef enum {
   ARRAY,  // of `type`
   SCALAR, // of numpy's class `value`
   FLOAT,
+  INTEGER, // that int64 holds
   EQUAL,
   IDENTICAL,
   OF_TYPE,   // of the class `value`
@@ -55,6 +56,7 @@ typedef enum {
   AS_ARRAY,
   AS_SCALAR,
   AS_FLOAT,
+  AS_INTEGER,
   AS_CHECK, // true where the call fails
 } output_kind;
 

@@ -85,13 +85,20 @@ static inline double tf_exp_double(double x) {
   return x < -746.0 ? 0.0 : y;
 }
 
-// e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal.
+// e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal. All coefficients are those of
+// e^r times 2^-64, which changes no rounding.
 static inline float tf_exp_nonpositive_float(float x) {
   float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.80017ep+23f); // n + 127 + 64 in its low bits
   float n = t - 0x1.80017ep+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
-  float scale = tf_from_bits_float(tf_bits_float(t) << 23);
-  float y = tf_exp_near_float(r) * scale * 0x1p-64f;
+  float q = 0x1.6a5166p-74f;
+  q = __builtin_fmaf(q, r, 0x1.123e52p-71f);
+  q = __builtin_fmaf(q, r, 0x1.5558d6p-69f);
+  q = __builtin_fmaf(q, r, 0x1.555494p-67f);
+  q = __builtin_fmaf(q, r, 0x1.fffffcp-66f);
+  q = __builtin_fmaf(q, r, 0x1p-64f);
+  q = __builtin_fmaf(q, r, 0x1p-64f);
+  float y = q * tf_from_bits_float(tf_bits_float(t) << 23);
   return x < -104.5f ? 0.0f : y;
 }
 

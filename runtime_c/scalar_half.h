@@ -45,3 +45,20 @@ static inline bfloat16_t tf_bfloat16_of_float(float value) {
   uint32_t quiet = 0x7fc0u | ((bits >> 16) & 0x8000u);
   return (bfloat16_t)((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
+
+// What tensor cores multiply, as floats: the nearest number with 10 bits after the point.
+static inline float tf_nearest_tf32_float(float value) {
+  uint32_t bits = tf_bits_float(value);
+  uint32_t rounded = (bits + 0xfffu + ((bits >> 13) & 1u)) & 0xffffe000u;
+  return tf_from_bits_float((bits & 0x7f800000u) == 0x7f800000u ? bits : rounded);
+}
+
+// The nearest bfloat16_t.
+static inline float tf_nearest_bfloat16_float(float value) {
+  return tf_float_of_bfloat16(tf_bfloat16_of_float(value));
+}
+
+// The nearest float16_t.
+static inline float tf_nearest_float16_float(float value) {
+  return tf_float_of_float16(tf_float16_of_float(value));
+}

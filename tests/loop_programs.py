@@ -1,5 +1,6 @@
 """Random programs of nested Python loops: writes at the places of indices, rebinding, exchanges,
-views and second names of arrays, numbers that are counted, jumps and slices that data decides."""
+views and second names of arrays, numbers that are counted, jumps and slices that data or a dynamic
+argument decides."""
 
 from __future__ import annotations
 
@@ -30,9 +31,10 @@ _INDICES = (
     "-1",
     "2",
     "k % 5",
+    "T % 5",
 )
 _SCALARS = (
-    *("A[{p}, {q}]", "B[{p}, {q}]", "v[{p}]", "w[{p}]", "s", "0.5", "k", "{i}", "v.sum()"),
+    *("A[{p}, {q}]", "B[{p}, {q}]", "v[{p}]", "w[{p}]", "s", "0.5", "k", "{i}", "v.sum()", "T"),
     *(
         "C[{p}].sum()",
         "np.sqrt(abs(s))",
@@ -81,6 +83,12 @@ _STATEMENTS = (
     *("v[:{i}] += w[:{i}] * 0.5", "w[{i}:] = v[{i}:] + s", "A[{p}, :{i}] = B[:{i}, {q}] * 0.5"),
     *("w[:{i}] = np.flip(v[:{i}])", "s = s * 0.5 + (v[:{i}] * A[{p}, :{i}]).sum()"),
     *("C[{p}] = np.where(v > w, v, w)", "A[{p}, {q}:] = v[{q}:] + 0"),
+    *("w[1 : {i} + 1] = w[:{i}] * 0.5", "A[{p}, 1 : {i} + 1] += A[{p}, :{i}]"),
+    *("v[:{i}] = v[:{i}] + s", "n[{p}] = np.argmax(v[: {i} + 1])", "w[:{i}] = np.cumsum(v[:{i}])"),
+    *("s = s * 0.5 + A[{p}, {i}:].max() - v[: {i} + 1].min()", "w[{i}:T] = v[{i}:T] * 0.5"),
+    "s = s * 0.25 + np.prod(v[{i}:]) + B[:{i}, {q}].mean()",
+    *("w[{p}] = (A[{p}, :{i}] > s).any() + np.all(v[{i}:])", "v[:T] += w[:T] * 0.5", "k = T"),
+    "r[:{i}] = np.where(v[:{i}] > 0, 1.0, r[:{i}])",
 )
 # What data decides: jumps, the ends of slices and of ranges.
 _DECIDED = (
@@ -94,6 +102,14 @@ _DECIDED = (
     *("s = s * 0.5 + v[d[{p}]:d[{q}]].sum()", "w[{p}] = A[{q}, d[{p}]:d[{q}]] @ v[d[{p}]:d[{q}]]"),
     *("v[d[{p}]:d[{q}]] += s", "v[d[{p}]:d[{q}]] = w[d[{p}]:d[{q}]] * 0.5", "v[: d[{p}]] = s"),
     "s = s * 0.5 + (r[d[{p}] :] * w[n[d[{p}] :] % 5]).sum()",
+    *("v[1 : d[{p}]] = v[: d[{p}] - 1] + s", "w[: d[{p}]] = np.cumsum(v[: d[{p}]]) * 0.25"),
+    *("s = s * 0.5 + v[d[{p}] :].min()", "n[{p}] = v[: d[{p}] + 1].argmin()"),
+    *("v[d[{p}] :] += w[-1:]", "w[: d[{p}]] = A[1, : d[{q}]]", "v[T:] = w[d[{p}] :] + k"),
+    "s = s * 0.5 + v[d[{p}] : d[{p}] + 2] @ w[d[{q}] : d[{q}] + 2]",
+    "A[{p}, : d[{q}]] = np.maximum(A[{p}, : d[{q}]], np.arange(5)[: d[{q}]] * v[{p}])",
+    "for y in range(T):\n    w[y % 5] += s\n    {statement}",
+    "for y in range(T, -1, -1):\n    v[y % 5] = v[y % 5] * 0.5 + w[T % 5]",
+    "if T > {i}:\n    {statement}",
     "for y in range(d[{p}]):\n    w[y] = w[y] * 0.5 + v[y]",
     "for y in range(d[{p}]):\n    if v[y] > s:\n        break\nelse:\n    k += 1",
 )
@@ -115,7 +131,7 @@ _AFTER_LIST = (
 
 
 class LoopProgram:
-    """A function of two matrices, a vector and a number, and what to call it with."""
+    """A function of two matrices, a vector and a dynamic integer, and what to call it with."""
 
     def __init__(self, seed: int, longest: int = 5) -> None:
         self.seed = seed
@@ -130,7 +146,7 @@ class LoopProgram:
             lines += self._loop([])
         lines.append(f"return {RESULTS}")
         body = "".join([f"    {line}\n" for text in lines for line in text.splitlines()])
-        self.source = f"def program(A, B, v):\n{body}"
+        self.source = f"def program(A, B, v, T):\n{body}"
 
     def _loop(self, around: list[str]) -> list[str]:
         variable = ("i", "j", "l")[len(around)]
@@ -211,10 +227,11 @@ class LoopProgram:
         return template
 
     @property
-    def arguments(self) -> tuple[np.ndarray, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         generator = np.random.default_rng(self.seed)
         shapes = ((EXTENT, EXTENT), (EXTENT, EXTENT), (EXTENT,))
-        return tuple([generator.integers(-4, 5, shape) / 4 for shape in shapes])
+        arrays = [generator.integers(-4, 5, shape) / 4 for shape in shapes]
+        return *arrays, int(generator.integers(-2, 7))
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -233,7 +250,7 @@ class LoopProgram:
 def loop_case(seed: int) -> Case | None:
     """A program that numpy runs, and that tinyfuse does not refuse for what data decides."""
     program = LoopProgram(seed)
-    case = Case(program.function, program.arguments, str(program))
+    case = Case(program.function, program.arguments, str(program), dynamic=("T",))
     try:
         _ = case.expected
     except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError):
@@ -242,8 +259,8 @@ def loop_case(seed: int) -> Case | None:
         _ = case.trace
     except (BoolConversionError, InPlaceWriteError, NumberConversionError):
         return None
-    except ShapeError:  # of turns that are written out, and that a jump leaves before
-        jumps = any(word in program.source for word in ("break", "continue", "while"))
+    except ShapeError:  # of turns and branches that do not run
+        jumps = any(word in program.source for word in ("break", "continue", "while", "if"))
         if jumps or program.source.count("return") > 1:
             return None
         raise

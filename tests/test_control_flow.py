@@ -369,9 +369,10 @@ def asks_for_a_number(x: Any) -> Any:
         (
             asks_for_an_index,
             errors.NumberConversionError,
-            "a Python integer (an index of a list, a slice, a shape, range()) needs the value of "
+            "a Python integer (an index of a list, a shape, a step) needs the value of "
             "an integer of a loop or of a dynamic argument, which is known only when the compiled "
-            "function runs; use it as the index of an array, in arithmetic, or in np.where",
+            "function runs; use it as the index of an array, or as the end of a slice: "
+            "np.zeros(N)[:n] in place of np.zeros(n)",
         ),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

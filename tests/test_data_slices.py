@@ -71,7 +71,7 @@ def from_the_end(row: Any, column: Any, value: Any, x: Any) -> Any:
 
 
 FORMS: list[tuple[Callable[..., Any], int]] = [
-    (product, 2), (dots, 2), (one_by_one, 2), (scaled, 25), (put, 5), (from_the_end, 2),
+    (product, 2), (dots, 2), (one_by_one, 2), (scaled, 33), (put, 2), (from_the_end, 2),
 ]  # fmt: skip
 NAMES = [function.__name__ for function, _ in FORMS]
 SMALL = sparse(80, 9)
@@ -157,5 +157,5 @@ def test_views_show_what_is_written_later():
 
 def test_other_uses_are_refused():
     with pytest.raises(NumberConversionError) as raised:
-        tinyfuse.jit(lambda x, n: np.cumsum(x[:n]))(np.arange(10.0), np.int64(4))
-    assert str(raised.value).startswith("np.cumsum of a slice whose ends are known only when")
+        tinyfuse.jit(lambda x, n: np.sort(x[:n]))(np.arange(10.0), np.int64(4))
+    assert str(raised.value).startswith("np.sort of a slice whose ends are known only when")

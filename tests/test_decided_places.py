@@ -128,7 +128,7 @@ def test_a_row_that_a_name_decides_is_found_once() -> None:
 
     text = tinyfuse.jit(rows).lower(np.arange(50.0) - 9, np.ones((3, 100))).as_text("c")
     assert (
-        "    const int64_t wrap_index = tf_place(tf_wrap_index_int64(cast, 3));\n"
+        "    const int64_t cast = tf_place((int64_t)positive);\n"
         "    for (long j = 0; j < 100; j++)\n"
-        "      out[100 * i + j] = t[wrap_index * 100 + j];\n"
+        "      out[100 * i + j] = t[cast * 100 + j];\n"
     ) in text

@@ -13,9 +13,10 @@ from tests.device_programs import array
 from tests.fusion_programs import PROGRAMS as FUSED
 from tests.programs import PROGRAMS
 from tests.test_fusion import arguments
-from tinyfuse.compilation import Lowered
+from tinyfuse.compilation import Lowered, Traced
 from tinyfuse.emit.cuda import emit_cuda_many
 from tinyfuse.errors import CudaCompilerNotFoundError
+from tinyfuse.graph.rewrite_names import REWRITES
 from tinyfuse.machine import SM_80, SM_90, Machine
 from tinyfuse.runtime.nvcc import Resources, compile_cubin, find_nvcc
 
@@ -64,7 +65,14 @@ SETS: dict[str, list[tuple[Callable[..., Any], Sequence[np.ndarray]]]] = {
     "resources": [(each.function, each.arguments()) for each in PROGRAMS.values()],
     "resources_of_fusion": [(each.function, arguments(each, each.shapes)) for each in FUSED],
     "resources_of_products": PRODUCTS,
+    **{f"resources_of_{kind}": PRODUCTS[:3] for kind in ("tf32", "bfloat16", "float16")},
 }
+
+
+def traced(function: Callable[..., Any], arrays: Sequence[np.ndarray], name: str) -> Traced:
+    rewrite = f"{name.removeprefix('resources_of_')}_products"
+    chosen = [rewrite] if rewrite in REWRITES else None
+    return tinyfuse.jit(function, target="cuda", rewrites=chosen).trace(*arrays)
 
 
 def taken(lowered: Sequence[Lowered], architecture: str) -> dict[str, Resources]:
@@ -87,8 +95,8 @@ def test_registers_and_shared_memory(
     machine: Machine, name: str, golden: Callable[[str, str], None]
 ):
     assert machine.device is not None
-    traced = [tinyfuse.jit(each, target="cuda").trace(*given) for each, given in SETS[name]]
-    lowered = [Lowered(each, each.options, machine) for each in traced]
+    traces = [traced(*each, name) for each in SETS[name]]
+    lowered = [Lowered(each, each.options, machine) for each in traces]
     kernels = taken(lowered, machine.device.architecture)
     lines = ["kernel: registers, bytes spilled, of stack, of shared memory, barriers"]
     for kernel, each in sorted(kernels.items()):

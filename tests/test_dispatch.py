@@ -54,6 +54,14 @@ class Model:
 needs_extension = pytest.mark.skipif(extension is None, reason="the extension is not in use")
 
 
+def counted(x):
+    count = 0
+    for i in range(12):
+        if x[i] > 3:
+            count += i
+    return count, count * 0.5
+
+
 def helper(x):
     return x + FACTOR
 
@@ -122,6 +130,7 @@ DIRECT: dict[str, tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = 
     "a scalar out": (lambda x: x.sum(), (X,), {}),
     "a flag out": (lambda x: (x > 3).any(), (X,), {}),
     "a float out": (lambda x, a: (x * a, a * 2, a), (X, 0.1), {}),
+    "an integer out": (lambda x: counted(x), (X.ravel(),), {}),
     "two outputs": (lambda x, y: (x + y, x - y), (X, Y), {}),
     "one output twice": (lambda x: [z := x + 1, z], (X,), {}),
     "a list": (lambda x, y: [x + y, x.max()], (X, Y), {}),
@@ -153,6 +162,23 @@ def test_direct_calls(name: str, slow: list[str]):
     jitted = calls(f, *args, **kwargs)
     assert len(slow) == 2  # the first compiles, the second finds out how to do without
     assert jitted.cache_info() == (3, 1, 256, 1)
+
+
+def test_dynamic_integers_are_direct_calls(slow: list[str]):
+    def f(x: Any, n: int, *, m: int = 4) -> Any:
+        return x * n, n + m, n, n * 0.5
+
+    jitted = tinyfuse.jit(f, dynamic=("n", "m"))
+    for n in (3, -5, 2**63 - 5, -(2**63), 0):
+        assert equal(jitted(N, n), f(N, n))
+        assert equal(jitted(N, n, m=2), f(N, n, m=2))
+    assert len(slow) == 3  # the first compiles, then each form is found out about
+    assert jitted.cache_info().misses == 1
+    assert equal(jitted(N, np.int64(3)), f(N, 3))
+    assert len(slow) == 4
+    for wrong in (2**63, -(2**63) - 1):
+        with pytest.raises(ArgumentError):
+            jitted(N, wrong)
 
 
 def test_a_direct_call_of_a_closure(slow: list[str]):

@@ -128,6 +128,45 @@ def test_ranges_of_a_length_that_only_a_call_knows(what: str, function: Callable
     )
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda n: np.linspace(0, n, 5),
+        lambda n: np.linspace(0.5, 2 * n, 5, endpoint=False),
+        lambda n: np.full(3, n),
+        lambda n: np.array([n, 2 * n, 5]),
+        lambda n: np.asarray(n) + np.float32(1),
+    ],
+)
+def test_arrays_of_such_integers(function: Callable[[int], Any]):
+    jitted = tinyfuse.jit(function, dynamic="n")
+    for n in (3, 0, -7):
+        found, expected = jitted(n), function(n)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.zeros,
+        lambda n: np.ones((n, 2)),
+        lambda n: np.linspace(0, 1, n),
+        lambda n: LINE[::n],
+        lambda n: LINE.reshape(n, -1),
+    ],
+)
+def test_shapes_and_steps_are_known(function: Callable[[int], Any]):
+    with pytest.raises(NumberConversionError) as raised:
+        tinyfuse.jit(lambda n: function(n), dynamic="n")(3)
+    assert str(raised.value).split("\n")[0] == (
+        "a Python integer (an index of a list, a shape, a step) needs the value of an integer of a "
+        "loop or of a dynamic argument, which is known only when the compiled function runs; use "
+        "it as the index of an array, or as the end of a slice: np.zeros(N)[:n] in place of "
+        "np.zeros(n)"
+    )
+
+
 def test_what_is_to_be_written_instead_of_a_range():
     function = tinyfuse.jit(lambda x, n: (x[:n] * np.arange(len(x))[:n]).sum(), dynamic="n")
     for n in (0, 4, 90):

@@ -119,7 +119,7 @@ def tall(array: np.ndarray) -> np.ndarray:
     [
         (several_losses, SEVERAL, 0),
         (probabilities, LABELS, 0),
-        (beside_and_backwards, LABELS, 4000 * 8 + 64),  # remainders, blocks of their check
+        (beside_and_backwards, LABELS, 0),
         (flattened, LABELS, 0),  # a row is kept at a time: each of it takes a division to find
         (squared_again_and_again, LABELS, 0),
     ],

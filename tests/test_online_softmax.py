@@ -414,11 +414,40 @@ def test_masked_blocks_are_skipped_and_masks_tested_where_they_matter() -> None:
     (kernel,) = large(by_where).kernels
     tests = [s for s in walk_statements(kernel.body) if isinstance(s, If)]
     skipping = [s for s in tests if not s.otherwise]
-    assert len(skipping) == 1
+    assert len(skipping) == 2
     text = large(by_where).as_text("loops")
     assert "if 0 <= j_outer - b\n" in text
-    assert text.count("if 0 <= j_outer - b - 1\n") == len(tests) - 1 == 2
+    assert "if 0 <= 8 * j_outer + 4 * j_outer_1 - 8 * b - l_outer + 3\n" in text  # tiles of scores
+    assert text.count("if 0 <= j_outer - b - 1\n") == len(tests) - 2 == 2
     assert not [s for s in walk_statements(large(attention).kernels[0].body) if isinstance(s, If)]
+
+
+def band(q, k, v):
+    i, j = np.arange(q.shape[-2])[:, None] + 13, np.arange(k.shape[-2])
+    return softmax(np.where((j <= i) & (j > i - 100), scaled(q, k), -np.inf)) @ v
+
+
+def unscaled_band(q, k, v):
+    i, j = np.arange(q.shape[-2])[:, None] + 13, np.arange(k.shape[-2])
+    return softmax(np.where(j <= i, q @ np.swapaxes(k, -1, -2), -np.inf)) @ v
+
+
+BELOW = "0 <= 8 * j_outer + 4 * j_outer_1 - 8 * b - l_outer + 5"
+ABOVE = "0 <= -8 * j_outer - 4 * j_outer_1 + 8 * b + l_outer + 11"
+
+
+@pytest.mark.parametrize(
+    ("function", "test"), [(band, f"{BELOW} and {ABOVE}"), (unscaled_band, BELOW)]
+)
+def test_tiles_of_scores_that_nothing_reads_are_left_out(
+    function: Callable[..., Any], test: str
+) -> None:
+    """Where the edges of a mask are anywhere in a tile too."""
+    arguments = normal(2, 200, 32), *(normal(2, 330, 32, seed=seed) for seed in (1, 2))
+    found = lowered(function, *arguments)
+    assert f"                if {test}\n" in found.as_text("loops")
+    expected = found.unfused().compile()(*arguments)
+    assert difference(expected, found.compile()(*arguments)) is None
 
 
 def test_masks_that_do_not_meet_tiles_keep_products_in_registers() -> None:
@@ -435,6 +464,21 @@ def test_what_lies_across_lanes_is_copied_block_by_block() -> None:
     found = lowered(values_across, *(normal(2, 128, 64),) * 2, normal(2, 64, 128))
     assert "v_copy: compute_at(out_weighted, b)" in str(found.schedule)
     assert len(found.kernels) == 1
+
+
+def every_second_key(q, k, v):
+    i, j = np.arange(q.shape[-2])[:, None] + 13, np.arange(k.shape[-2])
+    return softmax(np.where(2 * j <= i, scaled(q, k), -np.inf)) @ v
+
+
+def test_what_is_computed_beside_something_else_stays_there() -> None:
+    """Twice the keys' numbers, with the rows' numbers in the same kernel."""
+    arguments = normal(2, 33, 16), *(normal(2, 128, 16, seed=seed) for seed in (1, 2))
+    found = lowered(every_second_key, *arguments)
+    assert "  i: compute_at(multiply); store_at(root);" in str(found.schedule)
+    assert [kernel.stages[-1] for kernel in found.kernels] == ["multiply", "out"]
+    expected = found.unfused().compile()(*arguments)
+    assert difference(expected, found.compile()(*arguments)) is None
 
 
 def test_the_schedule_is_saved_and_loaded(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_every_level_computes_the_same_bits():
 COUNTS = {
     "jacobi_1d": 2, "jacobi_2d": 2, "heat_3d": 2, "fdtd_2d": 2, "seidel_2d": 2, "adi": 2,
     "deriche": 9, "floyd_warshall": 2, "nussinov": 2, "cholesky": 2, "lu": 2, "ludcmp": 6,
-    "trisolv": 2, "durbin": 3, "gramschmidt": 2,
+    "trisolv": 2, "durbin": 2, "gramschmidt": 2,
 }  # fmt: skip
 
 

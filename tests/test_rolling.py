@@ -301,7 +301,7 @@ WRITTEN_OUT = [
     (with_a_list, "its turns change a list, an object or an iterator of Python's"),
     (with_a_class, "what a turn computes is kept outside of it"),
     (with_a_counter_in_a_list, "its turns differ: something that Python keeps changes from turn"),
-    (with_a_python_list, "a Python integer (an index of a list, a slice, a shape, range()) needs"),
+    (with_a_python_list, "a Python integer (an index of a list, a shape, a step) needs"),
     (that_break, ""),
     (that_shrink, "x is float64[20] before a turn and float64[19] after it"),
     (with_two_names, "an array that it writes has other names after a turn"),
@@ -310,7 +310,7 @@ WRITTEN_OUT = [
         "`if`, `while`, `and`, `or`, `not` or bool() needs the value of an",
     ),
     (with_iterators, "its turns differ: something that Python keeps changes from turn to turn"),
-    (with_slices, "a Python integer (an index of a list, a slice, a shape, range()) needs the"),
+    (with_slices, "a Python integer (an index of a list, a shape, a step) needs the"),
 ]
 
 

@@ -240,3 +240,40 @@ def test_numbers_among_choices_are_weak(x: Any) -> None:
     traced = check(choices, x, np.array([0, 1]), 1e300)
     assert traced.specs[2].kind == "weak"
     assert tinyfuse.jit(lambda x: np.choose([0, 1], [x, 300]))(NARROW[0]).tolist() == [0, 44]
+
+
+# -- positions that are known to be within range are not looked at for it
+
+TABLE = np.arange(256.0)
+WITHIN: dict[str, Callable[..., Any]] = {
+    "clipped": lambda table, i: table[np.clip(i, 0, 255)],
+    "clipped by take": lambda table, i: np.take(table, i, mode="clip"),
+    "wrapped": lambda table, i: np.take(table, i, mode="wrap"),
+    "remainders": lambda table, i: table[i % 7 + 200],
+    "below zero": lambda table, i: table[i % 7 - 256],
+    "bytes": lambda table, i: table[i.astype(np.uint8)],
+    "signed bytes": lambda table, i: table[i.astype(np.int8)],
+    "of bytes": lambda table, i: table[table[i.astype(np.uint8)].astype(np.uint8)],
+    "comparisons": lambda table, i: table[(i > 4).astype(int) + (i > 6)],
+    "choices": lambda table, i: table[np.where(i > 4, i % 5, 255)],
+    "reshaped": lambda table, i: table[(i % 256).reshape(2, -1).T[1:]],
+}
+OUTSIDE: dict[str, Callable[..., Any]] = {
+    "too many bytes": lambda table, i: table[:255][i.astype(np.uint8)],
+    "one past": lambda table, i: table[np.clip(i, 0, 256)],
+    "below": lambda table, i: table[i % 7 - 257],
+    "narrowed": lambda table, i: table[np.clip(i, 0, 2**33).astype(np.int32)],
+    "one more": lambda table, i: table[np.minimum(np.maximum(i, 0) + 1, 255)],
+    "wrapped around": lambda table, i: table[np.minimum(i % 7 * 2**62, 255)],
+    "one choice": lambda table, i: table[np.where(i > 4, 5, i)],
+}
+
+
+@pytest.mark.parametrize("name", [*WITHIN, *OUTSIDE])
+def test_places_known_to_be_within_range_are_not_checked(name: str) -> None:
+    function = (WITHIN | OUTSIDE)[name]
+    i = np.random.default_rng(0).integers(-300, 300, 1000)
+    checks = tinyfuse.jit(function).lower(TABLE, i).as_text("c").count("logical_or")
+    assert bool(checks) == (name in OUTSIDE)
+    if name in WITHIN:
+        check(function, TABLE, i)

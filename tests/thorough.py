@@ -154,7 +154,7 @@ def run_pairs(step: int, jobs: int) -> bool:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("python -m tests.thorough", description=__doc__)
-    parser.add_argument("state", type=Path, nargs="?", default=Path("build/thorough.json"))
+    parser.add_argument("state", type=Path, nargs="?", help="build/thorough.json, or -loops.json")
     parser.add_argument("--programs", type=int, default=100_000)
     parser.add_argument("--jobs", type=int, default=available_cores(), help="processes")
     parser.add_argument("--loops", action="store_true", help="programs of Python loops")
@@ -170,6 +170,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--pairs", type=int, metavar="STEP", nargs="?", const=1)
     options = parser.parse_args(arguments)
+    if options.state is None:  # the two kinds of programs are counted apart
+        options.state = Path(f"build/thorough{'-loops' if options.loops else ''}.json")
     options.state.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as cache:
         os.environ.setdefault("TINYFUSE_CACHE_DIR", cache)

@@ -116,6 +116,9 @@ def jit(
         rewrites: names of those to apply, each of which changes bits; None: "online_softmax", by
             which attention needs no array of all weights (`tinyfuse.graph.online_softmax`).
             "fold_batch_norm" moves the scales of channels into the weights of products.
+            "tf32_products", "bfloat16_products" and "float16_products" round what products of
+            float32 multiply to that format, which a GPU's tensor cores then do; these alone may
+            add in another order (`tinyfuse.graph.tensor_products`).
         target: "c"; "cuda": as CUDA on a GPU, to which each call copies its arrays and from which
             it copies the results; "cuda-emulated": as CUDA, of which an emulator runs every thread
             on the CPU and checks what it does. The bits are the same.

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinyfuse.dtypes import FLOAT64, INT64
 from tinyfuse.executable import Executable, as_float, as_scalar
 from tinyfuse.graph.ir import Var
 from tinyfuse.parameters import Form, Given, Plan
@@ -46,10 +47,11 @@ class Kind(IntEnum):
     ARRAY = 0
     SCALAR = 1
     FLOAT = 2
-    EQUAL = 3
-    IDENTICAL = 4
-    OF_TYPE = 5
-    WITH_KEYS = 6  # a dictionary with these, a list or tuple with as many items
+    INTEGER = 3  # that int64 holds
+    EQUAL = 4
+    IDENTICAL = 5
+    OF_TYPE = 6
+    WITH_KEYS = 7  # a dictionary with these, a list or tuple with as many items
 
 
 class Origin(NamedTuple):
@@ -83,7 +85,8 @@ class OutputKind(IntEnum):
     ARRAY = 0
     SCALAR = 1
     FLOAT = 2
-    CHECK = 3
+    INTEGER = 3
+    CHECK = 4
 
 
 class Output(NamedTuple):
@@ -224,11 +227,12 @@ def _argument(origin: Origin, value: Any, spec: ArgumentSpec | None) -> Argument
         return Argument(origin, Kind.ARRAY, spec.dtype, spec.shape)
     if spec.kind == "scalar":
         return Argument(origin, Kind.SCALAR, type(value))
-    if spec.kind == "weak":
-        return Argument(origin, Kind.FLOAT, None)
+    if spec.kind in _NUMBERS:
+        return Argument(origin, _NUMBERS[spec.kind], None)
     raise _IndirectError
 
 
+_NUMBERS = {"weak": Kind.FLOAT, "integer": Kind.INTEGER}
 _EQUAL = (int, float, str, bytes)  # whose equality means the same to the extension
 _LASTING = (type, np.ufunc, BuiltinFunctionType, Enum)
 
@@ -307,8 +311,9 @@ def _outputs(
 _FINISHED: dict[Any, OutputKind] = {
     None: OutputKind.ARRAY,
     as_scalar: OutputKind.SCALAR,
-    as_float: OutputKind.FLOAT,
 }
+# What Python's numbers become, by the dtypes that they are computed in.
+_OF_PYTHON = {FLOAT64: OutputKind.FLOAT, INT64: OutputKind.INTEGER}
 
 
 def _uses(executable: Executable) -> Iterator[tuple[OutputKind, int]]:
@@ -320,7 +325,8 @@ def _uses(executable: Executable) -> Iterator[tuple[OutputKind, int]]:
         yield OutputKind.CHECK, position
     for place, _, finish in executable.leaves:
         if place is not None and place < computed:
-            yield _FINISHED[finish], place
+            dtype = executable.results[place][1]
+            yield _OF_PYTHON[dtype] if finish is as_float else _FINISHED[finish], place
 
 
 def _results(executable: Executable, arguments: Sequence[Argument]) -> Iterator[Result]:
@@ -340,7 +346,7 @@ def _results(executable: Executable, arguments: Sequence[Argument]) -> Iterator[
 
 
 # By the kind of an argument the last step that leaves it as it is.
-_PASSED = {Kind.ARRAY: None, Kind.SCALAR: as_scalar, Kind.FLOAT: as_float}
+_PASSED = {Kind.ARRAY: None, Kind.SCALAR: as_scalar, Kind.FLOAT: as_float, Kind.INTEGER: as_float}
 
 
 def _builder(tree: TreeDef) -> Any:

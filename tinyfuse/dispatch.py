@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tinyfuse import config
 
-INTERFACE = 1  # as in runtime_c/dispatch.c
+INTERFACE = 2  # as in runtime_c/dispatch.c
 MOST_CALLS = 8  # as there: of one function
 
 MISS = object()  # in place of the result of a call that does not fit

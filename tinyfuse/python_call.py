@@ -21,9 +21,6 @@ from tinyfuse.tree import same_keys, typed
 
 Variables = dict[str, Any]
 
-_new = ffi.new
-_POINTER_TO_DOUBLE = ffi.typeof("double *")
-
 
 def python_call(direct: Direct) -> PythonCall:
     """The direct call as a Python function."""
@@ -83,6 +80,7 @@ _TESTS = {
     ),
     Kind.SCALAR: "type(a{at}) is v{at}",
     Kind.FLOAT: "type(a{at}) is float",
+    Kind.INTEGER: "type(a{at}) is int and -(2**63) <= a{at} < 2**63",
     Kind.EQUAL: "(a{at} is v{at} or same(a{at}, v{at}))",
     Kind.IDENTICAL: "a{at} is v{at}",
     Kind.OF_TYPE: "type(a{at}) is v{at}",
@@ -113,7 +111,8 @@ def _computation(direct: Direct, variables: Variables) -> Iterator[str]:
 _OPERANDS = {
     Kind.ARRAY: "address(a{at})",
     Kind.SCALAR: "address(a{at})",
-    Kind.FLOAT: "double(POINTER_TO_DOUBLE, a{at})",
+    Kind.FLOAT: "new(POINTER_TO_DOUBLE, a{at})",
+    Kind.INTEGER: "new(POINTER_TO_INTEGER, a{at})",
 }
 
 
@@ -141,6 +140,7 @@ _FINISHES = {
     OutputKind.ARRAY: "o{at}",
     OutputKind.SCALAR: "o{at}[()]",
     OutputKind.FLOAT: "o{at}.item()",
+    OutputKind.INTEGER: "o{at}.item()",
 }
 
 
@@ -171,13 +171,14 @@ def _same(one: Any, other: Any) -> bool:
 _COMMON: Variables = {
     "MISS": MISS,
     "NULL": ffi.NULL,
-    "POINTER_TO_DOUBLE": _POINTER_TO_DOUBLE,
+    "POINTER_TO_DOUBLE": ffi.typeof("double *"),
+    "POINTER_TO_INTEGER": ffi.typeof("int64_t *"),
     "address": ffi.from_buffer,
     "array": np.ndarray,
     "has_keys": _has_keys,
     "walked": _walked,
     "contents": _contents,
-    "double": ffi.new,
+    "new": ffi.new,
     "empty": np.empty,
     "pool": pool,
     "same": _same,

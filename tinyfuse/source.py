@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import linecache
 import os
 import sys
@@ -46,13 +47,14 @@ _INTERNAL = tuple(
 class _Function:
     """What is known of a code object. Holds it, so that its id stays its own."""
 
-    __slots__ = ("code", "internal", "sources", "statements")
+    __slots__ = ("code", "internal", "positions", "sources", "statements")
 
     def __init__(self, code: CodeType):
         self.code = code
         self.internal = code.co_filename.startswith(_INTERNAL)
         self.sources: dict[int, Source] = {}  # by instruction
-        self.statements: list[_Statement] | None = None
+        self.positions: list[tuple[int | None, ...]] | None = None  # by instruction / 2
+        self.statements: list[_Statement] | None = None  # in order of the text
 
 
 # By id: code objects of different files can be equal.
@@ -115,7 +117,7 @@ def _find(function: _Function, instruction: int) -> Source:
 
 def _source_of(function: _Function, instruction: int) -> Source:
     code = function.code
-    extent = _extent_of(code, instruction)
+    extent = _extent_of(function, instruction)
     place = code.co_filename, extent[0] if extent else code.co_firstlineno, code.co_name
     statement = _statement_around(function, extent) if extent else None
     if extent is None or statement is None:
@@ -127,13 +129,15 @@ def _source_of(function: _Function, instruction: int) -> Source:
     )
 
 
-def _extent_of(code: CodeType, instruction: int) -> Extent | None:
-    for at, (line, last_line, column, last_column) in enumerate(code.co_positions()):
-        if at == instruction // 2:
-            if line is None or last_line is None or column is None or last_column is None:
-                return None
-            return line, column, last_line, last_column
-    return None
+def _extent_of(function: _Function, instruction: int) -> Extent | None:
+    if function.positions is None:
+        function.positions = list(function.code.co_positions())
+    if instruction // 2 >= len(function.positions):
+        return None
+    line, last_line, column, last_column = function.positions[instruction // 2]
+    if line is None or last_line is None or column is None or last_column is None:
+        return None
+    return line, column, last_line, last_column
 
 
 def _text(lines: Sequence[str], extent: Extent) -> str:
@@ -161,16 +165,17 @@ class _Statement:
 
 
 def _statement_around(function: _Function, extent: Extent) -> _Statement | None:
-    """The innermost statement of a function that holds a piece of its text."""
+    """The statement of a function that holds a piece of its text. No two of them overlap, as of
+    compound ones only the first part counts."""
     if function.statements is None:
-        function.statements = _parse(function.code)
-    first, column, last, last_column = extent
-    around = [
-        statement
-        for statement in function.statements
-        if statement.extent[:2] <= (first, column) and (last, last_column) <= statement.extent[2:]
-    ]
-    return max(around, key=lambda statement: statement.extent[:2], default=None)
+        function.statements = sorted(_parse(function.code), key=_start)
+    after = bisect.bisect_right(function.statements, extent[:2], key=_start)
+    before = function.statements[after - 1] if after else None
+    return before if before and extent[2:] <= before.extent[2:] else None
+
+
+def _start(statement: _Statement) -> tuple[int, int]:
+    return statement.extent[:2]
 
 
 def _parse(code: CodeType) -> list[_Statement]:

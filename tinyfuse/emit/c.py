@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tinyfuse.dtypes import BOOL
 from tinyfuse.emit import vectors
+from tinyfuse.emit.alternating import subtracted_products
 from tinyfuse.emit.blocks import BlockLoop, fits_a_block, goes_by_blocks, streams
 from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
@@ -239,7 +240,10 @@ class KernelText:
         self.kernel, self.used, self.several = kernel, used, several
         self.locals = local_names(kernel)
         places = DecidedPlaces(kernel)
-        self.expressions = Expressions(self.locals, used, fused, adds_up(kernel), places)
+        subtracted = subtracted_products(kernel)
+        self.expressions = Expressions(
+            self.locals, used, fused, adds_up(kernel), places, subtracted
+        )
         self.parallel = kernel.parallel
         self.taken = {*self.locals.values(), *names_in(kernel)}
         self.streams = False

@@ -25,9 +25,11 @@ from tinyfuse.emit.launch import (
 )
 from tinyfuse.emit.prelude import prelude_text
 from tinyfuse.emit.scalar import op_text
+from tinyfuse.emit.tensors import tensor_lines
 from tinyfuse.emit.zeros import Zeros
 from tinyfuse.errors import UnsupportedArgumentError
 from tinyfuse.loops.ir import (
+    TENSOR_STEPS,
     Buffer,
     Choice,
     Combine,
@@ -72,7 +74,9 @@ def emit_cuda_many(programs: Sequence[Loops]) -> tuple[CudaProgram, ...]:
     prelude = prelude_text(used).rstrip("\n")
     for old, new in (("static inline", "static __device__ inline"), ("restrict ", "__restrict__ ")):
         prelude = prelude.replace(old, new)
-    parts = (shipped("cuda_prelude.h"), prelude, *functions)
+    tensors = any("tf_mma_" in each for each in functions)
+    heads = shipped("cuda_prelude.h"), prelude, shipped("cuda_tensor.h") if tensors else ""
+    parts = (*heads, *functions)
     text = "\n\n".join(part for part in parts if part) + "\n"
     return tuple([_program(loops, text) for loops in programs])
 
@@ -150,6 +154,7 @@ class CudaKernelText(KernelText):
         self.expressions = expressions
         self.index = "int" if _fits_int(kernel) else "long"
         self.partial: dict[str, None] = {}
+        self.threads: list[Axis] = []  # variables of the loop around that threads share
         expressions.threads = {
             each.variable: affine(0)
             for each in walk_statements(kernel.body)
@@ -200,6 +205,9 @@ class CudaKernelText(KernelText):
     def loop(self, node: For, indent: str) -> list[str]:
         if node.kind in (LoopKind.BLOCKS, LoopKind.THREADS, LoopKind.GRID):
             lines = self.shared_loop(node)
+        elif node.kind in TENSOR_STEPS:
+            self.used["uint32_t"] = None
+            lines = tensor_lines(node, self.threads, self.value)
         else:
             start = node.variable.start
             last = f"{start + node.variable.extent}"
@@ -227,7 +235,7 @@ class CudaKernelText(KernelText):
             body = inner.body
         if node.kind is LoopKind.BLOCKS:
             return [*self.counters(axes, "blockIdx.x"), *self.block(body, "")]
-        threads = self.kernel.threads
+        threads, self.threads = self.kernel.threads, axes
         total = prod([axis.extent for axis in axes])
         first, step = "threadIdx.x", threads
         if node.kind is LoopKind.GRID:

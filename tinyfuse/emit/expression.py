@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from tinyfuse.emit.alternating import added_constant
 from tinyfuse.emit.casts import cast_text
 from tinyfuse.emit.ctext import CText, Precedence, call, const_text, enclosed
 from tinyfuse.emit.decided_places import DecidedPlaces
@@ -46,7 +47,7 @@ class Expressions:
     fused: whether the program has fused multiply-adds, whose negation gcc gets wrong, as it does
     that of signed integers. chained: whether the kernel adds up floating-point values, where it
     gets loads behind several conditions wrong, as it does in loops that are written out. places: of
-    the kernel, if there is one.
+    the kernel, if there is one. subtracted: see `alternating.subtracted_products`.
     """
 
     def __init__(
@@ -56,10 +57,11 @@ class Expressions:
         fused: bool,
         chained: bool,
         places: DecidedPlaces | None = None,
+        subtracted: Container[Expr] = (),
     ):
         self.local_names, self.used, self.places = local_names, used, places
         self.exact_negatives = "if" if fused else "i"
-        self.chained = chained
+        self.chained, self.subtracted = chained, subtracted
         self.inside = InLoop()
 
     def named(self, local: Local, value: Expr) -> str:
@@ -97,9 +99,23 @@ class Expressions:
     def _mixes_up(self, dtype: np.dtype) -> bool:
         return self.inside.written_out or (self.chained and dtype.kind == "f")
 
+    def _unlike_difference(self, node: Op, operands: Sequence[CText]) -> CText:
+        """A difference as a sum, or of a sum: see `alternating`."""
+        dtypes, dtype, used = [node.dtype] * 2, node.dtype, self.used
+        if added_constant(node) is None:
+            negative = op_text("exact_negative", [operands[1]], dtypes[1:], dtype, used)
+            return op_text("add", [operands[0], negative], dtypes, dtype, used)
+        zero = const_text(dtype.type(0), used)
+        terms = [
+            text if isinstance(part, Const) else op_text("add", [text, zero], dtypes, dtype, used)
+            for part, text in zip(node.operands, operands, strict=True)
+        ]
+        return op_text(node.name, terms, dtypes, dtype, used)
+
     def _node(self, node: Expr, done: Mapping[Expr, CText], zeros: Zeros) -> CText:
         if isinstance(node, Op):
-            negated = _negated(node) if node.dtype.kind in self.exact_negatives else None
+            exactly = node in self.subtracted or node.dtype.kind in self.exact_negatives
+            negated = _negated(node) if exactly else None
             if negated is not None:
                 operand = done[negated]
                 return op_text("exact_negative", [operand], [node.dtype], node.dtype, self.used)
@@ -107,6 +123,8 @@ class Expressions:
             dtypes = [operand.dtype for operand in node.operands]
             exact = zeros.meet_in(node) or (self._mixes_up(node.dtype) and _loads_by_data(node))
             exact = exact or (self.inside.reduces and _chooses_by_data(node))
+            if node in self.subtracted and not exact:
+                return self._unlike_difference(node, operands)
             name = f"exact_{node.name}" if exact else node.name
             return op_text(name, operands, dtypes, node.dtype, self.used)
         if isinstance(node, Cast):

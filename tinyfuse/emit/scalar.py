@@ -44,7 +44,7 @@ from tinyfuse.emit.forms import (
     truths,
     zero,
 )
-from tinyfuse.graph.scalar_ops import CONSTANT_POWERS, EXP_NONPOSITIVE
+from tinyfuse.graph.scalar_ops import CONSTANT_POWERS, EXP_NONPOSITIVE, NEAREST
 
 
 def op_text(
@@ -185,6 +185,7 @@ _FORMS: dict[str, Row] = {
     "floor": _rounding("floor"),
     "ceil": _rounding("ceil"),
     "trunc": _rounding("trunc"),
+    **{name: _floats(prelude(name)) for name in NEAREST},
     "spacing": _floats(prelude("spacing")),
     "nextafter": _floats(prelude("nextafter")),
     "heaviside": _floats(prelude("heaviside")),

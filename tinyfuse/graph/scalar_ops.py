@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOATING, INT64
+from tinyfuse.dtypes import FLOAT32, FLOATING, INT64
 from tinyfuse.graph.ranks import UNSIGNED, of_rank, rank
 from tinyfuse.graph.special_functions import special_function
 from tinyfuse.records import dataclass, field
@@ -112,6 +112,26 @@ def _fused(a: Any, b: Any, c: Any) -> Any:
     return wide.astype(np.result_type(a, b, c))
 
 
+# What tensor cores multiply: the nearest number of another format, as float32. Bits of its mantissa
+# fewer than those of float32.
+NEAREST = {"nearest_tf32": 13, "nearest_bfloat16": 16, "nearest_float16": 13}
+
+
+def _nearest_row(name: str) -> ScalarOp:
+    return ScalarOp(name, lambda x: _nearest(name, x), 1, 4, loops={(FLOAT32,): FLOAT32})
+
+
+def _nearest(name: str, x: Any) -> Any:
+    """Rounded to nearest, ties to even; NaN and infinities as they are."""
+    if name == "nearest_float16":
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(x).astype(np.float16).astype(np.float32)
+    bits, dropped = np.asarray(x).view(np.uint32), np.uint32(NEAREST[name])
+    half = (np.uint32(1) << (dropped - np.uint32(1))) - np.uint32(1)
+    rounded = (bits + half + ((bits >> dropped) & np.uint32(1))) >> dropped << dropped
+    return np.where(np.isfinite(x), rounded.view(np.float32), x)
+
+
 _SPECIAL_COSTS = {"erf": 36, "expit": 45, "erfc": 106, "gamma": 220, "gammaln": 300}
 
 # Costs are those of float32, on the machine that the default constants of `Machine` were measured
@@ -153,6 +173,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         ScalarOp("frexp_exponent", lambda x: np.frexp(x)[1], 1, 4, ufunc=np.frexp, output=1),
         ScalarOp("select", np.where, 3, cost=0),
         _fma_row(),
+        *map(_nearest_row, NEAREST),
         ScalarOp("wrap_index", _wrap_index, 2, loops={(INT64, INT64): INT64}),
         *[row(nan) for row in (_rank_row, _of_rank_row) for nan in ("last", "first")],
     ]

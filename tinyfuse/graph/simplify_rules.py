@@ -171,8 +171,10 @@ def _past_updates(
 
 def _are_apart(start: int, step: int, count: int, first: int, by: int, written: int) -> bool:
     """Whether two ranges of positions have none in common."""
-    ends = sorted((start, start + step * (count - 1))), sorted((first, first + by * (written - 1)))
-    if not count or not written or ends[0][1] < ends[1][0] or ends[1][1] < ends[0][0]:
+    end, last = start + step * (count - 1), first + by * (written - 1)
+    if not count or not written:
+        return True
+    if max(start, end) < min(first, last) or max(first, last) < min(start, end):
         return True
     common = by if count == 1 else step if written == 1 else math.gcd(step, by)
     return (start - first) % common != 0

@@ -30,8 +30,10 @@ class Scope(Enum):
 
 
 class LoopKind(Enum):
-    """How the steps of a loop run: all but PARALLEL ones in order; those of the last three kinds on
+    """How the steps of a loop run: all but PARALLEL ones in order; BLOCKS, THREADS and GRID ones on
     a device, in no order: each in a block of threads, by the threads of a block, by all threads.
+    Those of the last kinds are steps of sums that tensor cores do, for all threads of a warp at
+    once, of operands that are numbers of that format.
 
     Loops of one of these kinds that stand right inside each other are one loop over all steps.
     """
@@ -43,9 +45,14 @@ class LoopKind(Enum):
     BLOCKS = "blocks"
     THREADS = "threads"
     GRID = "grid"
+    TF32 = "tf32"
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
 
 
 ON_DEVICE = (LoopKind.BLOCKS, LoopKind.THREADS, LoopKind.GRID)
+# Steps of a sum that one instruction of a tensor core does.
+TENSOR_STEPS = {LoopKind.TF32: 8, LoopKind.BFLOAT16: 16, LoopKind.FLOAT16: 16}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

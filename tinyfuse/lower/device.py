@@ -34,9 +34,18 @@ from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
 from tinyfuse.lower.barriers import WARP, with_barriers
 from tinyfuse.lower.device_blocks import BlockLowering
-from tinyfuse.lower.device_nests import Arranged, arranged, nested, simplified, with_places
+from tinyfuse.lower.device_nests import (
+    Arranged,
+    arranged,
+    in_pieces,
+    joined,
+    nested,
+    simplified,
+    with_places,
+)
 from tinyfuse.lower.device_registers import WORDS, Remedies, Remedy, halves, needed
 from tinyfuse.lower.device_sums import with_sums_together
+from tinyfuse.lower.device_tensors import TENSOR_SHAPES, TensorLowering, tensor_kind
 from tinyfuse.lower.device_tiles import SHAPES, SIDE, Tile, TileLowering, tile_of
 from tinyfuse.lower.device_transposes import lowered, transposed
 from tinyfuse.lower.device_vectors import VECTOR_BYTES, vectors
@@ -173,8 +182,12 @@ class _Mapping:
         return needed(nest.body, 1) > self.device.registers
 
     def tile_of(self, nest: Arranged, room: int) -> Tile | None:
-        shapes = SHAPES if self.remedy < Remedy.FEWER else SHAPES[1:]
-        return tile_of(replace(nest, body=with_sums_together(nest.body)), room, shapes)
+        fewest = int(self.remedy >= Remedy.FEWER)
+        nest = replace(nest, body=with_sums_together(nest.body))
+        tile = tile_of(nest, room, TENSOR_SHAPES[fewest:])
+        if tile and tensor_kind(tile):
+            return tile
+        return tile_of(nest, room, SHAPES[fewest:])
 
     def names(self, kernel: Kernel, parts: int) -> list[str]:
         numbered = [f"{kernel.name}_{number + 1}" for number in range(parts)]
@@ -182,8 +195,23 @@ class _Mapping:
 
     def parts(self, body: Sequence[Statement]) -> list[Sequence[Statement]]:
         """The nests of a kernel, each by itself where they are large and share nothing."""
+        pieces = self.tiled_pieces(body)
+        if pieces:
+            return [[each] for each in pieces]
         apart = len(body) > 1 and all(isinstance(each, For) for each in body)
         return [[each] for each in body] if apart and _visits(body) >= LEAST_APART else [body]
+
+    def tiled_pieces(self, body: Sequence[Statement]) -> list[Statement]:
+        """A loop in two where it does one thing in its first steps and another in the others, as
+        long sums in blocks do of which the last one is shorter: if both are tiled then."""
+        pieces = [piece for each in body for piece in in_pieces(each)] if len(body) == 1 else []
+        loops = [loop for piece in pieces for loop in joined([piece], ())]
+        nests = [arranged(loop, ()) for loop in loops if isinstance(loop, For)]
+        tiled = len(nests) == len(loops) > 1
+        return loops if tiled and all(map(self.is_tiled, nests)) else []
+
+    def is_tiled(self, nest: Arranged) -> bool:
+        return self.tile_of(nest, self.device.registers) is not None
 
     def made_of(self, kernel: Kernel, part: Sequence[Statement], name: str) -> Kernel:
         blocks, threads, body = self.mapped(part)
@@ -262,7 +290,8 @@ class _Mapping:
         return needed(nest.body, lanes) > self.device.registers
 
     def by_tiles(self, tile: Tile) -> tuple[int, int, tuple[Statement, ...]]:
-        lowering = TileLowering(tile)
+        kind = tensor_kind(tile)
+        lowering = TensorLowering(tile, kind) if kind else TileLowering(tile)
         return self.in_tiles(lowering.outer, lowering.statements(), SIDE * SIDE)
 
     def in_tiles(

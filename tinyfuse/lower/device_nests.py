@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from math import prod
 
+from tinyfuse.graph.scalar_ops import NEAREST
 from tinyfuse.loops.cost import chosen_steps, decisive_axis
 from tinyfuse.loops.independence import Nest, accesses, span
 from tinyfuse.loops.ir import (
@@ -86,7 +87,7 @@ def simplified(statements: Sequence[Statement], around: Collection[Axis]) -> lis
     go along with each other as one, inner ones first."""
     plain = [made for each in statements for made in _plain(each)]
     if around:
-        plain = [piece for each in plain for piece in _pieces(each)]
+        plain = [piece for each in plain for piece in in_pieces(each)]
     inside = [_simplified_inside(each, around) for each in plain]
     return joined(inside, around)
 
@@ -105,14 +106,19 @@ def _with_names_inside(node: For) -> For:
         return node
     written = {buffer for each in _walk((inner,)) for buffer in written_by(each)}
     for each in named:
-        if not isinstance(each, Let) or any(isinstance(part, Op) for part in walk(each.value)):
+        if not isinstance(each, Let) or not all(map(_is_converted, walk(each.value))):
             return node
         if any(isinstance(part, Load) and part.source in written for part in walk(each.value)):
             return node
     return replace(node, body=(replace(inner, body=(*named, *inner.body)),))
 
 
-def _pieces(node: Statement) -> list[Statement]:
+def _is_converted(part: Expr) -> bool:
+    """Whether an expression is loaded, or converts one that is."""
+    return not isinstance(part, Op) or part.name in NEAREST
+
+
+def in_pieces(node: Statement) -> list[Statement]:
     """A loop in two where it does one thing in its first steps, and another in the others."""
     choice = node.body[0] if isinstance(node, For) and len(node.body) == 1 else None
     if not isinstance(node, For) or not isinstance(choice, If) or node.count is not None:
@@ -290,7 +296,7 @@ def parted(loop: For) -> tuple[list[Statement], list[Statement]]:
             declared.append(Alloc(wide))
             values[each.local] = Load(wide, (step,))
             each = Store(wide, step, each.value)
-        made += _pieces(For(loop.variable, LoopKind.SERIAL, (each,)))
+        made += in_pieces(For(loop.variable, LoopKind.SERIAL, (each,)))
     return declared, made
 
 

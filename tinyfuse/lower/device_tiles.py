@@ -34,7 +34,7 @@ from tinyfuse.stage.expr import (
     substitute,
     walk,
 )
-from tinyfuse.stage.index import Affine, Axis, affine
+from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 
 SIDE = 16  # threads of a block along rows, and along columns
 BANKS = 32  # of shared memory, each of 4 bytes
@@ -204,30 +204,39 @@ def _words(value: Buffer | Expr) -> int:
 # --- the tile as loops ----------------------------------------------------------------------------
 
 
+Elements = tuple[list[Axis], list[Axis], Affine, Affine, Affine]
+
+
 class TileLowering:
     """The statements of one tile, for 256 threads."""
 
     def __init__(self, tile: Tile) -> None:
         self.tile = tile
-        side, extent = tile.side, tile.each
+        side = tile.side
         self.row_block, self.column_block = (
             Axis(f"{axis.name}_block", -(-axis.extent // side))
             for axis in (tile.rows, tile.columns)
         )
-        self.down, self.across = Axis("ty", SIDE), Axis("tx", SIDE)
-        self.row, self.column = Axis("row", extent), Axis("column", extent)
-        thread = affine(self.down) * SIDE + self.across
-        self.own = thread * extent * extent + affine(self.row) * extent + self.column
         size = side * side
         self.locals = {
             buffer: replace(buffer, size=size, scope=Scope.LOCAL) for buffer in tile.accumulators
         }
-        own = [(tile.rows, self.row_block, self.row, self.down)]
-        own.append((tile.columns, self.column_block, self.column, self.across))
+        self.threads, self.unrolled_axes, self.row, self.column, self.own = (
+            self.elements_of_thread()
+        )
         self.places: dict[Axis, Affine] = {
-            axis: affine(block) * side + affine(number) * SIDE + thread
-            for axis, block, number, thread in own
+            tile.rows: affine(self.row_block) * side + self.row,
+            tile.columns: affine(self.column_block) * side + self.column,
         }
+
+    def elements_of_thread(self) -> Elements:
+        """(axes of the threads, axes of the elements of each, the row and the column in the tile,
+        the place among all accumulators)."""
+        down, across = Axis("ty", SIDE), Axis("tx", SIDE)
+        row, column = Axis("row", self.tile.each), Axis("column", self.tile.each)
+        own = flat_index((down, across, row, column), (SIDE, SIDE, row.extent, column.extent))
+        places = affine(row) * SIDE + down, affine(column) * SIDE + across
+        return [down, across], [row, column], *places, own
 
     @property
     def outer(self) -> tuple[For, ...]:
@@ -277,24 +286,19 @@ class TileLowering:
         """Copy what some steps of the sums read, then do them."""
         copies = [self.copied(part, buffer, first, count) for part, buffer in shared.items()]
         step = Axis(self.tile.along.name, count)
+        return (*copies, self.elements((self.summed(shared, step),), bare=True))
+
+    def summed(self, shared: Mapping[Expr, Buffer], step: Axis) -> Statement:
+        """The steps of the sums, of what is in shared memory, for each element of a thread."""
         known: dict[Expr, Expr] = {}
         for part, buffer in shared.items():
-            columns = _depends(part, self.tile)[1]
-            number, thread = (self.column, self.across) if columns else (self.row, self.down)
-            place = self.at(part, affine(step), affine(number) * SIDE + thread)
-            known[part] = Load(buffer, (place,))
-        sums = tuple(
-            [
-                Store(
-                    each.buffer, each.position, rewrite(each.value, lambda leaf: leaf, None, known)
-                )
-                for each in self.tile.sums
-            ]
-        )
-        return (
-            *copies,
-            self.elements((For(step, LoopKind.SERIAL, self.unrolled(sums)),), bare=True),
-        )
+            place = self.column if _depends(part, self.tile)[1] else self.row
+            known[part] = Load(buffer, (self.at(part, affine(step), place),))
+        sums = [
+            replace(each, value=rewrite(each.value, lambda leaf: leaf, None, known))
+            for each in self.tile.sums
+        ]
+        return For(step, LoopKind.SERIAL, self.unrolled(tuple(sums)))
 
     def copied(self, part: Expr, buffer: Buffer, first: Affine, count: int) -> Statement:
         tile = self.tile
@@ -310,9 +314,7 @@ class TileLowering:
             test = IndexTest(where, None, axis.extent)
             body = (If(test, body, (replace(store, value=zero),)),)
         order = (place, step) if self.by_steps(part) else (step, place)
-        for each in reversed(order):
-            body = (For(each, LoopKind.THREADS, body),)
-        return body[0]
+        return nested_over(order, LoopKind.THREADS, body)
 
     def guarded(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
         """What is done for the elements that there are."""
@@ -323,8 +325,7 @@ class TileLowering:
         return made
 
     def unrolled(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        inner = For(self.column, LoopKind.UNROLL, body)
-        return (For(self.row, LoopKind.UNROLL, (inner,)),)
+        return (nested_over(self.unrolled_axes, LoopKind.UNROLL, body),)
 
     def elements(self, body: Sequence[Statement], bare: bool = False) -> Statement:
         """Statements by all threads, for each of their elements. bare: which say so themselves."""
@@ -332,5 +333,11 @@ class TileLowering:
         inner = substitute_axes(inner, self.places)
         moved = dict.fromkeys(self.locals, lambda _: self.own)
         inner = with_buffers(inner, self.locals, moved=moved)
-        across = For(self.across, LoopKind.THREADS, inner)
-        return For(self.down, LoopKind.THREADS, (across,))
+        return nested_over(self.threads, LoopKind.THREADS, inner)
+
+
+def nested_over(axes: Sequence[Axis], kind: LoopKind, body: tuple[Statement, ...]) -> Statement:
+    """Statements in loops of one kind over axes, the outermost first."""
+    for axis in reversed(axes):
+        body = (For(axis, kind, body),)
+    return body[0]

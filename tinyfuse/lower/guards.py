@@ -7,15 +7,16 @@ computed in such a step they are left out: the smallest, or largest, index in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from math import gcd
 
 from tinyfuse.dtypes import BOOL
 from tinyfuse.lower.bounds import Ranges
+from tinyfuse.lower.reads import Condition
 from tinyfuse.schedule.places import Loop, Places, Site
-from tinyfuse.stage.expr import Accumulator, Const, Expr, IndexTest, Op, is_select, substitute
+from tinyfuse.stage.expr import Accumulator, Const, Expr, IndexTest, Load, Op, is_select, substitute
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Stage
 
@@ -129,6 +130,32 @@ def guard_of(places: Places, leader: Stage, loop: Loop) -> tuple[IndexTest, ...]
         elif not _ends_with_step(places, stage, site):
             return ()
     return tests
+
+
+def needed_where(loads: Iterable[tuple[Load, Sequence[Condition]]]) -> tuple[IndexTest, ...]:
+    """The tests, in terms of the axes of what is loaded, one of which fails where none of these
+    loads runs. loads: each with the conditions under any of which it runs."""
+    found = [
+        {_key(test): test for each in condition if (test := _of_source(each, load))}
+        for load, conditions in loads
+        for condition in conditions
+    ]
+    first, *others = found or [{}]
+    return tuple([test for key, test in first.items() if all(key in each for each in others)])
+
+
+def _of_source(test: IndexTest, load: Load) -> IndexTest | None:
+    """A test of a reader's indices as one of the axes of what it loads, if that tells as much."""
+    rest, index = test.index, Affine()
+    for axis, place in zip(load.source.axes, load.places, strict=True):
+        terms = place.terms if place else ()
+        term, factor = min(terms, key=lambda each: abs(each[1]), default=(None, 0))
+        if place is None or not isinstance(term, Axis):
+            continue
+        times, left = divmod(rest.coefficient(term), factor)
+        if not left:
+            rest, index = rest - place * times, index + axis * times
+    return IndexTest(index + rest.constant, test.low, test.high) if rest.is_constant else None
 
 
 def _leaves_alone(body: Expr) -> tuple[IndexTest, ...]:

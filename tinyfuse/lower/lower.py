@@ -27,6 +27,7 @@ from tinyfuse.loops.ir import (
     Store,
 )
 from tinyfuse.loops.names import unused
+from tinyfuse.lower.ahead import with_blocks_ahead
 from tinyfuse.lower.alike import Form, Key, Known, form_of
 from tinyfuse.lower.bounds import Range, Ranges, changes, whole
 from tinyfuse.lower.chains import ChainLowering
@@ -216,6 +217,7 @@ class _Lowering(ChainLowering):
                 require_registers(body, self.storage[each].buffer.name, self.machine)
         if not self.machine.device:
             body = with_transposes(with_prefetches(body, self.machine), self.machine)
+            body = with_blocks_ahead(body, self.machine)
         counts = count(body)
         spent = counts.cost()
         return Kernel(

@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from tinyfuse.loops.ir import Block, For, If, LoopKind, Statement
 from tinyfuse.lower.bounds import Range, Ranges, changes, excluded
 from tinyfuse.lower.coverage import Coverage
-from tinyfuse.lower.guards import Guards, condition, guard_of
+from tinyfuse.lower.guards import Guards, condition, guard_of, needed_where
 from tinyfuse.lower.pieces import (
     MAX_FILLED_PIECES,
     Piece,
@@ -31,9 +31,10 @@ from tinyfuse.lower.pieces import (
 from tinyfuse.lower.reads import Reads
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.storage import Names
+from tinyfuse.machine import Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule.places import MAX_PIECES, Loop, Site
-from tinyfuse.stage.expr import Op, walk
+from tinyfuse.stage.expr import IndexTest, Op, walk
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Stage
 
@@ -46,6 +47,7 @@ Leaf = Callable[[Ranges], list[Statement]]
 class NestLowering(ABC):
     """The loops around what `lower` computes of a stage at a point."""
 
+    machine: Machine
     reads: dict[Stage, Reads]
     lanes: set[Stage]  # stages whose last axis is halved to one element
     names: Names
@@ -97,7 +99,7 @@ class NestLowering(ABC):
     ) -> list[Statement]:
         """One step of a loop with what is computed and carried on in it, if anything changes."""
         assert site.loop is not None
-        tests = guard_of(self.regions.places, site.stage, site.loop)
+        tests = guard_of(self.regions.places, site.stage, site.loop) or self._needed(site)
         facts = self.guards.some(tests, ranges)
         if any(fact.interval()[1] < 0 for fact in facts):
             return []
@@ -105,6 +107,18 @@ class NestLowering(ABC):
             statements = self._with_attached(site, ranges, body, variable)
             statements += self._moved_on(site.stage, site.loop, ranges)
         return [If(condition(facts), tuple(statements), ())] if facts else statements
+
+    def _needed(self, site: Site) -> tuple[IndexTest, ...]:
+        """In a guarded step, the tests one of which fails where nothing reads what a tile of a
+        stage is."""
+        places, stage = self.regions.places, site.stage
+        if not self.guards.steps or site.loop is None or site.loop.step == 1 or self.machine.device:
+            return ()
+        if stage in places.outputs or stage.reduce_axes:
+            return ()
+        readers = [self.reads[reader] for reader in places.readers[stage]]
+        pairs = [pair for each in readers for pair in zip(each.loads, each.guards, strict=True)]
+        return needed_where([(load, guards) for load, guards in pairs if load.source is stage])
 
     @abstractmethod
     def _moved_on(self, leader: Stage, loop: Loop, ranges: Ranges) -> list[Statement]:

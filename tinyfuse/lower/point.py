@@ -220,13 +220,15 @@ def _holds_function(value: Expr) -> bool:
 
 def _index_as_bool(load: Load) -> Expr | None:
     """The bool that a load has as its only index that is data, if it chooses among two or more."""
-    data = [part for part in load.data if not isinstance(part, Index)]
-    if len(data) != 1 or not isinstance(data[0], Op) or data[0].name != "wrap_index":
+    data = [(part, at) for at, part in enumerate(load.data) if not isinstance(part, Index)]
+    if len(data) != 1:
         return None
-    index, extent = data[0].operands
+    index, several = data[0][0], load.source.shape[data[0][1]] > 1
+    if isinstance(index, Op) and index.name == "wrap_index":
+        index, extent = index.operands
+        several = isinstance(extent, Const) and int(extent.value) > 1
     while isinstance(index, Cast) and index.dtype.kind != "f":
         index = index.operand
-    several = isinstance(extent, Const) and int(extent.value) > 1
     return index if several and index.dtype == BOOL else None
 
 

@@ -45,23 +45,27 @@ def reads_of(schedule: Schedule, expressions: Sequence[Expr]) -> Reads:
     loads: dict[Key, tuple[Load, dict[Condition, None]]] = {}
     conditions: dict[Condition, None] = {}
     inlined: dict[Stage, None] = {}
-    seen: set[tuple[Key, Condition]] = set()
+    seen: dict[Key, tuple[Expr, dict[Condition, None]]] = {}
+    known = Conditions()
     made: Values = {}
     pending: list[tuple[Expr, Condition]] = [(expression, ()) for expression in expressions]
     while pending:
         body, around = pending.pop()
-        for node, condition in guarded(body, around):
+        for node, condition in known.guarded(body, around):
             if isinstance(node, Load):
                 key = (node.source, node.indices, node.data)
                 if node.source not in schedule.places.inlined:
-                    _, guards = loads.setdefault(key, (node, {}))
-                    guards[condition] = None
-                elif (key, condition) not in seen:
-                    seen.add((key, condition))
+                    _added(loads.setdefault(key, (node, {}))[1], condition)
+                    continue
+                if key not in seen:
+                    seen[key] = inlined_body(*key, made), {}
+                inside, behind = seen[key]
+                new = _added(behind, condition)
+                if new is not None:
                     inlined[node.source] = None
-                    pending.append((inlined_body(*key, made), condition))
+                    pending.append((inside, new))
             elif is_select(node):
-                conditions.update(_condition(node.parts[0]))
+                conditions.update(dict.fromkeys(known.of(node.parts[0])))
     ordered = tuple(s for s in schedule.stages.stages if s in inlined) if inlined else ()
     return Reads(
         tuple(load for load, _ in loads.values()),
@@ -71,36 +75,83 @@ def reads_of(schedule: Schedule, expressions: Sequence[Expr]) -> Reads:
     )
 
 
-# A load behind more tests than this is taken to run whatever the others say.
+# A load behind more tests than this is taken to run whatever the others say, and one behind more
+# conditions than this always.
 MOST_TESTS = 8
+MOST_CONDITIONS = 16
 
 
-def guarded(root: Expr, around: Condition = ()) -> list[tuple[Expr, Condition]]:
-    """Every node with the tests on indices that have to hold where it runs; more than once where
-    it stands behind different ones."""
-    found: dict[tuple[Expr, Condition], None] = {}
-    pending = [(root, around)]
-    while pending:
-        place = pending.pop()
-        if place in found:
-            continue
-        found[place] = None
-        node, condition = place
-        if is_select(node):
-            inside = (condition, *_branches(node.parts[0], condition))
-            pending += reversed(list(zip(node.parts, inside, strict=True)))
-        else:
-            pending += [(part, condition) for part in reversed(node.parts)]
-    return list(found)
+def _added(known: dict[Condition, None], condition: Condition) -> Condition | None:
+    """Note one more condition under which something runs. What is to be followed then: this, that
+    it always runs, or nothing that was not known."""
+    if len(known) >= MOST_CONDITIONS:
+        condition = ()
+    if condition in known or () in known:
+        return None
+    known[condition] = None
+    return condition
 
 
-def _branches(test: Expr, around: Condition) -> tuple[Condition, Condition]:
-    """What holds in the two branches of a select, besides what holds around it."""
-    if len(around) >= MOST_TESTS:
-        return around, around
-    chosen = tuple(dict.fromkeys([*around, *next(iter(_condition(test)), ())]))
-    other = complement(test) if isinstance(test, IndexTest) else None
-    return chosen, (*around, other) if other and other not in around else around
+class Conditions:
+    """Makes conditions of the tests in expressions: equal ones have the same objects, and there is
+    one for each index."""
+
+    def __init__(self) -> None:
+        self._tests: dict[tuple[Affine, int | None, int | None], IndexTest] = {}
+
+    def guarded(self, root: Expr, around: Condition = ()) -> list[tuple[Expr, Condition]]:
+        """Every node with the tests on indices that have to hold where it runs; more than once
+        where it stands behind different ones."""
+        found: dict[tuple[Expr, Condition], None] = {}
+        pending = [(root, around)]
+        while pending:
+            place = pending.pop()
+            if place in found:
+                continue
+            found[place] = None
+            node, condition = place
+            if is_select(node):
+                inside = (condition, *self._branches(node.parts[0], condition))
+                pending += reversed(list(zip(node.parts, inside, strict=True)))
+            else:
+                pending += [(part, condition) for part in reversed(node.parts)]
+        return list(found)
+
+    def of(self, root: Expr) -> list[Condition]:
+        """The tests that a select's condition is a conjunction of; none where it is another."""
+        tests = []
+        for node in walk(root):
+            if isinstance(node, IndexTest):
+                tests.append(self._same(node))
+            elif not isinstance(node, Op) or node.name != "logical_and" or not node.parts:
+                return []
+        return [tuple(tests)]
+
+    def _branches(self, test: Expr, around: Condition) -> tuple[Condition, Condition]:
+        """What holds in the two branches of a select, besides what holds around it."""
+        chosen = around
+        for each in next(iter(self.of(test)), ()):
+            chosen = self._with(chosen, each)
+        other = complement(test) if isinstance(test, IndexTest) else None
+        return chosen, self._with(around, other) if other else around
+
+    def _with(self, around: Condition, test: IndexTest) -> Condition:
+        """A condition and one test more."""
+        for place, known in enumerate(around):
+            if known.index == test.index:
+                both = _both(known, test)
+                return (*around[:place], self._same(both), *around[place + 1 :])
+        return (*around, self._same(test)) if len(around) < MOST_TESTS else around
+
+    def _same(self, test: IndexTest) -> IndexTest:
+        return self._tests.setdefault((test.index, test.low, test.high), test)
+
+
+def _both(a: IndexTest, b: IndexTest) -> IndexTest:
+    """The test that holds where two on one index do."""
+    lows = [each for each in (a.low, b.low) if each is not None]
+    highs = [each for each in (a.high, b.high) if each is not None]
+    return IndexTest(a.index, max(lows, default=None), min(highs, default=None))
 
 
 def complement(test: IndexTest) -> IndexTest | None:
@@ -108,17 +159,6 @@ def complement(test: IndexTest) -> IndexTest | None:
     if test.low is None:
         return IndexTest(test.index, test.high, None)
     return IndexTest(test.index, None, test.low) if test.high is None else None
-
-
-def _condition(root: Expr) -> dict[Condition, None]:
-    """The tests that a select's condition is a conjunction of; none where it is anything else."""
-    tests = []
-    for node in walk(root):
-        if isinstance(node, IndexTest):
-            tests.append(node)
-        elif not isinstance(node, Op) or node.name != "logical_and" or not node.parts:
-            return {}
-    return {tuple(tests): None}
 
 
 def inlined_body(

@@ -23,6 +23,7 @@ from tinyfuse.loops.ir import (
     Scope,
     Statement,
     Store,
+    children,
     walk_statements,
     written_by,
 )
@@ -49,7 +50,8 @@ def with_registers(statements: Sequence[Statement], machine: Machine) -> tuple[S
     if not found:
         return tuple(statements)
     written_out = _written_out(statements, found)
-    found = {b: tile for b, tile in found.items() if _suits(written_out, b, {b: tile})}
+    users = _users(written_out)
+    found = {b: tile for b, tile in found.items() if _suits(users, b, {b: tile})}
     return _renamed(_written_out(statements, found), found) if found else tuple(statements)
 
 
@@ -131,16 +133,26 @@ def _uses(statements: Sequence[Statement]) -> Iterator[tuple[Buffer, Affine]]:
 # --- vectors --------------------------------------------------------------------------------------
 
 
-def _suits(statements: Sequence[Statement], tile: Buffer, tiles: dict[Buffer, Buffer]) -> bool:
+# For each buffer the loops right around what uses it; None for what is in no loop's body.
+Users = dict[Buffer, list[For | None]]
+
+
+def _users(statements: Sequence[Statement]) -> Users:
+    found: Users = {}
+    pending: list[tuple[For | None, Sequence[Statement]]] = [(None, statements)]
+    while pending:
+        loop, body = pending.pop()
+        for each in body:
+            for buffer in _touched(each):
+                found.setdefault(buffer, []).append(loop)
+            pending.append((each if isinstance(each, For) else None, children(each)))
+    return found
+
+
+def _suits(users: Users, tile: Buffer, tiles: dict[Buffer, Buffer]) -> bool:
     """Whether a tile is used in loops over vectors alone, in ways that vectors can be."""
-    inside: set[Statement] = set()
-    for loop in walk_statements(statements):
-        if isinstance(loop, For) and any(tile in _touched(each) for each in loop.body):
-            if not _is_of_vectors(loop, tiles):
-                return False
-            inside.update(loop.body)
-    others = [s for s in walk_statements(statements) if s not in inside]
-    return not any(tile in _touched(statement) for statement in others)
+    loops = dict.fromkeys(users.get(tile, ()))
+    return all(loop is not None and _is_of_vectors(loop, tiles) for loop in loops)
 
 
 def _touched(statement: Statement) -> set[Buffer]:

@@ -21,20 +21,18 @@ def placed_for(
 ) -> tuple[tuple[tuple[Buffer, int], ...], int]:
     """The same, for the first and the last time that each buffer is used."""
     placed: list[tuple[Buffer, int]] = []
+    alive: list[tuple[int, int, int]] = []  # first byte, end and last use of those still used
     total = 0
     for buffer in sorted((b for b in buffers if b in lives), key=lambda b: lives[b][0]):
         first, last = lives[buffer]
-        busy = sorted(
-            (offset, offset + aligned(other.nbytes))
-            for other, offset in placed
-            if lives[other][0] <= last and first <= lives[other][1]
-        )
+        alive = [each for each in alive if first <= each[2]]
         offset = 0
-        for start, stop in busy:
+        for start, stop, _ in sorted(alive):
             if offset + aligned(buffer.nbytes) <= start:
                 break
             offset = max(offset, stop)
         placed.append((buffer, offset))
+        alive.append((offset, offset + aligned(buffer.nbytes), last))
         total = max(total, offset + aligned(buffer.nbytes))
     return tuple(placed), total
 

@@ -32,8 +32,9 @@ WITHOUT_STATEMENT_VECTORS = ("-fno-tree-slp-vectorize",)
 _TYPES = re.compile(r"\bfloat\b"), re.compile(r"\bdouble\b")
 
 # gcc 12 makes one instruction, rounded once, of products that are subtracted and added in turn, as
-# `a * b - c` beside `a * b + c`, whatever -ffp-contract says. Libraries with bytes such as its are
-# looked at as text, and compiled without vectors if it is there.
+# `a * b - c` beside `a * b + c`, whatever -ffp-contract says. C from here is written such that it
+# does not (`emit/alternating.py`); libraries with bytes such as its are looked at as text all the
+# same, and compiled without vectors if it is there.
 _ALTERNATING = re.compile(rb"\bvfm(addsub|subadd)")
 
 
@@ -136,7 +137,7 @@ def _compile_in(
             command = [*command, *WITHOUT_VECTORS]
             status, complaint = run_compiler(command, folder, environment(where))
         if gcc and not status and _alternates(library, command, where):
-            log.info("%s: compiled without vectors, which would be rounded otherwise", name)
+            log.warning("%s: compiled without vectors, which would be rounded otherwise", name)
             command = [*command, *WITHOUT_VECTORS]
             status, complaint = run_compiler(command, folder, environment(where))
         if status or not library.exists():

@@ -7,13 +7,13 @@ vectors, so that nothing is combined across them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
 from tinyfuse.records import replace
-from tinyfuse.schedule.carried import Carried
+from tinyfuse.schedule.carried import Carried, Readers
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.edits import root_plan, with_loop
 from tinyfuse.schedule.loop_order import place_of, reads_through, with_inlined
@@ -21,7 +21,8 @@ from tinyfuse.schedule.pairs import fits_vectors
 from tinyfuse.schedule.places import Loop, Site, StagePlan
 from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.stage.expr import Load, depends_on
+from tinyfuse.stage.analysis import consumers
+from tinyfuse.stage.expr import Load, depends_on, is_select
 from tinyfuse.stage.index import Axis, affine
 from tinyfuse.stage.ir import Order, Stage
 
@@ -66,7 +67,8 @@ def _decision(
 class _Nest:
     """The loops of one computation, all inside those of its root.
 
-    tiled: whether rows fill vectors; else elements along keys and columns do.
+    tiled: whether rows fill vectors; else elements along keys and columns do. few: whether there
+    are several rows all the same, which meet each key and each column.
     """
 
     def __init__(self, schedule: Schedule, carried: Carried, machine: Machine):
@@ -76,16 +78,19 @@ class _Nest:
         self.lanes = machine.vector_bytes // carried.root.dtype.itemsize
         self.width = vectors * self.lanes
         self.tiled = any(axis.extent >= self.lanes for axis in carried.rows)
+        several = any(axis.extent > 1 for axis in carried.rows)
+        self.few = several and not self.tiled and not machine.device
 
     def scheduled(self) -> Schedule:
         """Raises ScheduleError where it can't be done."""
         self._free()
+        self._keep_scores()
         at = self._root()
         self._sums(at)
         self._blocks()
         elements = self._elements()
         self.schedule = Schedule(self.schedule.stages, self.plans, "carry blocks")
-        for stage in self.carried.scores if self.tiled else ():
+        for stage in self.carried.scores if self.tiled or self.few else ():
             self._score_tiles(stage, elements)
         for stage in (self.carried.tops, *self.carried.inside, *elements) if self.tiled else ():
             self._turned(self.schedule.current(stage))
@@ -96,6 +101,16 @@ class _Nest:
         for stage, site in self.schedule.places.seated:
             if site.stage in self.carried.stages and site.stage.order is Order.SERIAL:
                 self.plans[stage] = root_plan(stage)
+
+    def _keep_scores(self) -> None:
+        """Compute what blocks read of scores once, where vectors do it as the products are made."""
+        inlined, readers = self.schedule.places.inlined, consumers(self.schedule.stages)
+        scores = self.carried.scores if self.tiled or self.few else ()
+        kept = [_last_of_vectors(stage, readers, inlined) for stage in scores]
+        changed = [stage for stage in kept if stage in inlined and len(readers[stage]) > 1]
+        if changed:
+            self.plans.update({stage: root_plan(stage) for stage in changed})
+            self.schedule = Schedule(self.schedule.stages, self.plans, "carry blocks")
 
     # --- the sums ---------------------------------------------------------------------------------
 
@@ -136,13 +151,17 @@ class _Nest:
 
     def _tiles(self, stage: Stage) -> tuple[Loop, ...]:
         """Loops over tiles of products."""
+        if not (self.tiled or self.few):
+            return ()
         own = self.carried.along(stage)
-        rows, columns = [own[axis] for axis in self.carried.rows], own[self.carried.inner[-1]]
-        return (Loop(columns, self.width), Loop(rows[0], self.height)) if self.tiled else ()
+        (rows,) = [own[axis] for axis in self.carried.rows]
+        height = self.height if self.tiled else min(self.height, rows.extent)
+        return Loop(own[self.carried.inner[-1]], self.width), Loop(rows, height)
 
     def _through(self, stage: Stage) -> tuple[Loop, ...]:
         """Loops through a tile of products, or all of them."""
-        own, kind = self.carried.along(stage), LoopKind.UNROLL if self.tiled else LoopKind.SERIAL
+        kind = LoopKind.UNROLL if self.tiled or self.few else LoopKind.SERIAL
+        own = self.carried.along(stage)
         rows = [Loop(own[axis], 1, kind) for axis in self.carried.rows]
         return (*rows, _lanes(own[self.carried.inner[-1]]))
 
@@ -156,7 +175,7 @@ class _Nest:
         tiles, through = self._tiles(products), self._through(products)
         others = [a for a in products.axes if a not in [loop.axis for loop in through]]
         loops = (*map(Loop, others), *tiles, *map(Loop, products.reduce_axes), *through)
-        site = Site(carried.leader, self._tiles(carried.leader)[-1]) if self.tiled else step
+        site = Site(carried.leader, self._tiles(carried.leader)[-1]) if tiles else step
         self.plans[products] = StagePlan(loops, compute_at=site)
 
     def _by_rows(self, stage: Stage) -> tuple[Loop, ...]:
@@ -178,6 +197,9 @@ class _Nest:
                 continue
             readers = places.readers[stage]
             if not carried.axes_of(stage) or not readers or not users.issuperset(readers):
+                continue
+            attached = places.attached.get(stage, ())
+            if any(places.readers[each] != [stage] for each in attached):  # for others too
                 continue
             if not (stage.reduce_axes or stage.row_axis or stage.scatter):
                 found.append(stage)
@@ -215,19 +237,24 @@ class _Nest:
     def _score_tiles(self, stage: Stage, elements: Sequence[Stage]) -> None:
         """Compute a product of scores tile by tile in registers, from a copy of what does not lie
         side by side along rows."""
-        others, (rows, *_), keys = self._axes(stage)
+        others, across, along = self._tile_axes(stage)
         taker = self._taker(stage)
         if taker is not None and taker in elements:
             self._in_tiles(taker)
             self._in_tiles(stage, taker)
-            self._copied(stage, rows)
+            self._copied(stage, along)
             return
         self._in_tiles(stage)
         self.schedule = self.schedule.cache_write(stage, self._tile_of(stage))
         summed = self.schedule.places.attached[self.schedule.current(stage)][-1]
         own = dict(zip(stage.axes, summed.axes, strict=True))
-        self.schedule = self.schedule.layout(summed, *[own[a] for a in (*others, keys, rows)])
-        self._copied(summed, own[rows])
+        self.schedule = self.schedule.layout(summed, *[own[a] for a in (*others, across, along)])
+        self._copied(summed, own[along])
+
+    def _tile_axes(self, stage: Stage) -> tuple[list[Axis], Axis, Axis]:
+        """The axes of a stage of scores: others, that across vectors, and that along them."""
+        others, (rows, *_), keys = self._axes(stage)
+        return (others, keys, rows) if self.tiled else (others, rows, keys)
 
     def _taker(self, stage: Stage) -> Stage | None:
         """What alone reads a product of scores, each element once, and computes in vectors."""
@@ -245,9 +272,9 @@ class _Nest:
 
     def _in_tiles(self, stage: Stage, taker: Stage | None = None) -> None:
         """Loops over tiles of rows and keys; of another stage's, if each of these takes one."""
-        others, (rows, *_), keys = self._axes(stage)
-        tiles = Loop(rows, self.width), Loop(keys, self.height)
-        inside = *map(Loop, stage.reduce_axes), Loop(keys, 1, LoopKind.UNROLL), _lanes(rows)
+        others, across, along = self._tile_axes(stage)
+        tiles = Loop(along, self.width), Loop(across, min(self.height, across.extent))
+        inside = *map(Loop, stage.reduce_axes), Loop(across, 1, LoopKind.UNROLL), _lanes(along)
         plan = replace(self.schedule[stage], loops=(*map(Loop, others), *tiles, *inside))
         if taker is not None:
             plan = replace(plan, compute_at=Site(taker, self._tile_of(taker)))
@@ -255,12 +282,13 @@ class _Nest:
         self.schedule = Schedule(self.schedule.stages, plans, "carry blocks")
 
     def _copied(self, summed: Stage, rows: Axis) -> None:
-        """Let a product of scores read what is computed, or copied, for a tile of rows each."""
+        """Let a product of scores read what is computed, or copied, for a tile of rows each; or of
+        keys, where these lie along vectors."""
         inlined = self.schedule.places.inlined
         loads = [load for load in reads_through(summed, inlined) if depends_on(load, rows)]
         across = {x.source: x for x in loads if place_of(x).coefficient(rows) != 1 and not x.data}
         for load in across.values():
-            if not self._is_alone(load.source, summed):
+            if self.few or not self._is_alone(load.source, summed):
                 load = self._with_copy(self.schedule.current(summed), load, rows)
             pairs = zip(load.source.axes, load.indices, strict=True)
             (axis,) = [own for own, at in pairs if at.depends_on(rows)]
@@ -278,9 +306,7 @@ class _Nest:
             copied = self._with_copy(stage, load, rows[0])
             pairs = zip(copied.source.axes, load.indices, strict=True)
             (along,) = [own for own, at in pairs if at.depends_on(rows[0])]
-            leader = self.schedule.current(self.carried.leader)
-            blocks = next(x for x in self.schedule[leader].loops if x.axis in leader.reduce_axes)
-            self._at(copied.source, along, Site(leader, blocks))
+            self._at(copied.source, along, self._block())
             self._turned(self.schedule.current(stage))
             return
 
@@ -300,7 +326,13 @@ class _Nest:
         """Compute a stage for a tile of rows, which lie side by side along an axis of it."""
         root = self.schedule.current(self.carried.root)
         outer = self.schedule[root].loops[: len(self.carried.outer)]
-        self._at(stage, along, Site(root, outer[-1]))
+        self._at(stage, along, self._block() if self.few else Site(root, outer[-1]))
+
+    def _block(self) -> Site:
+        """A step of the loop over blocks."""
+        leader = self.schedule.current(self.carried.leader)
+        blocks = next(x for x in self.schedule[leader].loops if x.axis in leader.reduce_axes)
+        return Site(leader, blocks)
 
     def _at(self, stage: Stage, along: Axis, site: Site) -> None:
         """Compute a stage somewhere, so that an axis of it lies side by side there."""
@@ -317,6 +349,19 @@ class _Nest:
         stages = self.schedule.stages.stages
         copy = next(stage for stage in stages if stage.name not in before)
         return Load(copy, load.indices)
+
+
+def _last_of_vectors(stage: Stage, readers: Readers, inlined: Container[Stage]) -> Stage:
+    """What inlined stages make of each element of another one alone, as far as vectors can."""
+    while len(readers[stage]) == 1:
+        (reader,) = readers[stage]
+        loads = [load.indices for load in reader.reads() if load.source is stage]
+        if reader not in inlined or loads != [tuple(map(affine, reader.axes))]:
+            break
+        if reader.body is None or is_select(reader.body) or not fits_vectors(reader.body):
+            break
+        stage = reader
+    return stage
 
 
 def _lanes(axis: Axis) -> Loop:

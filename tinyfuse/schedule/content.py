@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
-from tinyfuse.graph.scalar_ops import cost
+from tinyfuse.graph.scalar_ops import NEAREST, cost
 from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import IndexTest, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, affine
@@ -17,8 +17,8 @@ Indices = tuple[Affine, ...]
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a stage's own expression holds. cost: in additions. loads: each with the indices along
-    all axes of its source."""
+    """What a stage's own expression holds. cost: in additions, conversions left out. loads: each
+    with the indices along all axes of its source."""
 
     operations: int
     cost: int
@@ -30,7 +30,7 @@ def content_of(stage: Stage) -> Content:
     nodes = [node for expression in stage.expressions for node in walk(expression)]
     return Content(
         len([node for node in nodes if node.parts]),
-        sum([cost(node.name) for node in nodes if isinstance(node, Op)]),
+        sum([cost(n.name) for n in nodes if isinstance(n, Op) and n.name not in NEAREST]),
         tuple([node for node in nodes if isinstance(node, IndexTest)]),
         tuple([(load, _places(load) if load.data else load.indices) for load in stage.reads()]),
     )

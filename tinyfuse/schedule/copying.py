@@ -245,6 +245,8 @@ def carried(
 
     def carried_plan(plan: StagePlan) -> StagePlan:
         at, kept, ahead = plan.compute_at, plan.store_at, plan.prefetch
+        if not (at or kept or ahead):
+            return plan
         return replace(
             plan,
             compute_at=at and now(at),

@@ -26,15 +26,15 @@ def with_loop(
     happens."""
     loops = tuple([edited if known == loop else known for known in plans[stage].loops])
     found = {**plans, stage: replace(plans[stage], loops=loops)}
-    return {
-        other: replace(
-            plan,
-            compute_at=_moved(plan.compute_at, stage, loop, edited),
-            store_at=_moved(plan.store_at, stage, loop, edited),
-            prefetch=_marked(plan.prefetch, other is stage, stage, loop, edited),
-        )
-        for other, plan in found.items()
-    }
+    for other, plan in found.items():
+        if plan.compute_at or plan.store_at or plan.prefetch:
+            found[other] = replace(
+                plan,
+                compute_at=_moved(plan.compute_at, stage, loop, edited),
+                store_at=_moved(plan.store_at, stage, loop, edited),
+                prefetch=_marked(plan.prefetch, other is stage, stage, loop, edited),
+            )
+    return found
 
 
 def placed(

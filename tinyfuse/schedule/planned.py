@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.schedule.edits import root_plan
@@ -21,6 +22,7 @@ class PlannedStages:
     stages: Stages
     _plans: Mapping[Stage, StagePlan]
     _places: Places
+    checked: ClassVar[bool] = True  # whether each is when it is made
 
     def __init__(
         self,
@@ -36,7 +38,7 @@ class PlannedStages:
             raise ScheduleError(f"{directive}: there is no plan for {', '.join(missing)}")
         self._plans = {stage: known[stage] for stage in stages.stages}
         self._places = Places(stages, self._plans)
-        if plans is not None:
+        if plans is not None and self.checked:
             check(self._places, directive)
 
     def __getitem__(self, stage: Stage) -> StagePlan:

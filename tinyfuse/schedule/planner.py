@@ -17,6 +17,7 @@ from tinyfuse.schedule.few_rows import stream_few_rows
 from tinyfuse.schedule.groups import VECTOR_ROW, Grouping, Read, is_same_element
 from tinyfuse.schedule.loop_legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
+from tinyfuse.schedule.periods import split_at_periods
 from tinyfuse.schedule.pools import pool_rows
 from tinyfuse.schedule.prefetching import prefetch_rows
 from tinyfuse.schedule.register_tiles import tile_reductions
@@ -110,6 +111,7 @@ def _scheduled(
         schedule, found = tile_reductions(schedule, found, machine, stored)
         schedule, found = sum_side_by_side(schedule, found, machine, stored)
         schedule, found = copy_transposed(schedule, found, machine, stored)
+        schedule = split_at_periods(schedule, stored)
         schedule = prefetch_rows(scan_side_by_side(schedule), machine)
         schedule, found = join_vector_products(schedule, found, stored)
     return stream_large_results(schedule, machine), found

@@ -22,7 +22,7 @@ from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS
 from tinyfuse.schedule.pairs import Panels, Tile, tile_of, visits
 from tinyfuse.schedule.places import STACK_LIMIT, Loop, Site
-from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.schedule import Draft, Schedule
 from tinyfuse.stage.analysis import fixed_stages
 from tinyfuse.stage.copies import CacheRead, changes, copies
 from tinyfuse.stage.index import Axis
@@ -44,8 +44,20 @@ def tile_reductions(
     """Tile what a schedule of the planner's computes one element after the other.
 
     decisions: on all stages. What is returned has those on the stages that are added as well.
-    alone: names of stages that stay as they are.
+    alone: names of stages that stay as they are. The directives are checked all at once; where one
+    of them is refused, one by one.
     """
+    draft = Draft(schedule.stages, schedule.places.plans)
+    try:
+        tiled, found = _all_tiled(draft, decisions, machine, alone)
+        return (schedule if tiled is draft else Schedule(tiled.stages, tiled.places.plans)), found
+    except ScheduleError:
+        return _all_tiled(schedule, decisions, machine, alone)
+
+
+def _all_tiled(
+    schedule: Schedule, decisions: Sequence[Decision], machine: Machine, alone: Collection[str]
+) -> tuple[Schedule, tuple[Decision, ...]]:
     known = {decision.producer: decision for decision in decisions}
     stack: Counter[str] = Counter()  # bytes of the panels that each kernel copies
     for stage in schedule.stages.stages:
@@ -108,7 +120,7 @@ def _tiled(schedule: Schedule, tile: Tile, machine: Machine, stack: Counter[str]
         )
         inner = _written(tile)
     plans[root] = replace(plans[root], loops=(*outer, *inner))
-    schedule = Schedule(schedule.stages, plans, "tile")
+    schedule = type(schedule)(schedule.stages, plans, "tile")
     turned = tile.columns is not root.axes[-1]
     if turned:
         schedule = _turned(schedule, tile, len(outer))
@@ -137,7 +149,7 @@ def _turned(schedule: Schedule, tile: Tile, depth: int) -> Schedule:
         root = schedule.current(tile.root)
         plans = dict(schedule.places.plans)
         plans[root] = replace(plans[root], loops=(*plans[root].loops[:depth], *_written(tile)))
-        schedule = Schedule(schedule.stages, plans, "turn")
+        schedule = type(schedule)(schedule.stages, plans, "turn")
     return _by_rows(schedule, tile)
 
 

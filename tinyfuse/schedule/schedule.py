@@ -336,7 +336,7 @@ class Schedule(PlannedStages):
         """The schedule of another program, which a directive on a stage makes of this one."""
         attempt = f"{directive}({arguments})"
         try:
-            return Schedule(*make(), attempt)
+            return type(self)(*make(), attempt)
         except ScheduleError as error:
             message = str(error) if str(error).startswith(directive) else f"{attempt}: {error}"
             raise refused(self, directive, stage, message) from None
@@ -365,9 +365,17 @@ class Schedule(PlannedStages):
         stage = self.current(stage)
         plans = {self.current(each): plan for each, plan in plans.items()}
         try:
-            return Schedule(self.stages, {**self._plans, **plans}, f"{directive}({stage.name})")
+            return type(self)(self.stages, {**self._plans, **plans}, f"{directive}({stage.name})")
         except ScheduleError as error:
             raise refused(self, directive, stage, error) from None
+
+
+class Draft(Schedule):
+    """A schedule that is not checked, nor are those that directives make of it: for many of them
+    after each other, each of which would take the time of the whole program."""
+
+    __slots__ = ()
+    checked = False
 
 
 # The directives that say how the steps of a loop run.

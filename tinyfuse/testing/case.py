@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -46,7 +47,8 @@ class Case:
 
     text: what a failure prints. exact: whether numpy's bits can be expected of it. captured: those
     of the function's globals that are arrays, for functions that write them. reference: what is
-    to be compared with the traced graph under compact numerics, in place of the function.
+    to be compared with the traced graph under compact numerics, in place of the function. dynamic:
+    names of the parameters whose integers tracing does not know.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Case:
         *,
         captured: Mapping[str, np.ndarray] | None = None,
         reference: Callable[..., Any] | None = None,
+        dynamic: Sequence[str] = (),
     ):
         self.function, self.arguments, self.text, self.exact = (
             function,
@@ -66,12 +69,15 @@ class Case:
             exact,
         )
         self.captured = dict(captured or {})
-        self.reference = reference
+        self.reference, self.dynamic = reference, tuple(dynamic)
         self._leaves, self._in_tree = flatten((self.arguments, {}))
 
     @cached_property
     def trace(self) -> Trace:
         specs = [_spec(leaf) for leaf in self._leaves]
+        for name in self.dynamic:
+            at = self._parameters.index(name)
+            specs[at] = ArgumentSpec((), np.dtype(np.int64), "integer")
         while True:
             marked = with_aliases(specs, self._leaves)
             name = self.function.__name__
@@ -79,6 +85,11 @@ class Case:
                 return quietly(trace, self.function, self._in_tree, marked, name)
             except NeedsValue as needed:
                 specs[needed.index] = _static(self._leaves[needed.index])
+
+    @property
+    def _parameters(self) -> list[str]:
+        """One for each leaf, of functions that take nothing else."""
+        return list(inspect.signature(self.function).parameters)
 
     @cached_property
     def arrays(self) -> list[np.ndarray]:
@@ -148,7 +159,7 @@ class Case:
 
     def jitted(self) -> list[Any]:
         """The result of what `tinyfuse.jit` makes of the function; then what shares memory."""
-        result, shared = self._run(jit(self.function))
+        result, shared = self._run(jit(self.function, dynamic=self.dynamic))
         if shared == NOTHING_SHARED and self._copies_a_view:
             shared = self.shared
         return [*result, shared]

@@ -170,7 +170,8 @@ def centre(scope: Scope) -> Expression:
     x = scope.array(lambda value: value.ndim > 0 and value.dtype.kind != "b")
     axis = scope.choices.choose((-1, 0, None))
     name, symbol = scope.choices.choose((("mean", "-"), ("max", "-"), ("sum", "/")))
-    return operator(f"{{0}} {symbol} {{1}}.{name}(axis={axis}, keepdims=True)", x, x, by_layout="C")
+    text = f"{{0}} {symbol} {{1}}.{name}(axis={axis}, keepdims=True)"
+    return operator(text, x, x, by_layout="K C")  # the result lies as x does
 
 
 def outer(scope: Scope) -> Expression:

@@ -52,8 +52,8 @@ class Expression:
 
     An effect is whole lines, with a hole `{target}` where they make a new value. written: those
     operands that it writes into or binds anew. by_layout: where the last bits of the result
-    depend on how operands lie in memory, how they have to lie: C (in C order), F or ascending;
-    one word for all operands, or one for each.
+    depend on how operands lie in memory, how they have to lie: C (in C order), F or ascending, K
+    where they may lie as they do; one word for all operands, or one for each.
     """
 
     template: str
@@ -220,7 +220,9 @@ def _rendered(statement: Statement, inside: Mapping[str, tuple[str, Form]], comp
         text, form = inside.get(name, (name, Form.CALL))
         if compact and expression.by_layout and name not in expression.written:
             orders = expression.by_layout.split()
-            text, form = _ORDERED[orders[min(at, len(orders) - 1)]].format(text), Form.POSTFIX
+            order = orders[min(at, len(orders) - 1)]
+            if order != "K":
+                text, form = _ORDERED[order].format(text), Form.POSTFIX
         alone = expression.form is Form.CALL
         if statement.is_effect:
             alone = expression.template.endswith(f"= {{{at}}}")  # the right side of an assignment

@@ -36,6 +36,7 @@ from tinyfuse.trace import picking as _picking
 from tinyfuse.trace import polynomials as _polynomials
 from tinyfuse.trace import ranges as _ranges
 from tinyfuse.trace import reductions as _reductions
+from tinyfuse.trace import run_time_reductions as _run_time_reductions
 from tinyfuse.trace import searching as _searching
 from tinyfuse.trace import selection as _selection
 from tinyfuse.trace import shape as _shape
@@ -102,6 +103,7 @@ _CHAPTERS = (
     _polynomials,
     _ranges,
     _reductions,
+    _run_time_reductions,
     _searching,
     _selection,
     _shape,

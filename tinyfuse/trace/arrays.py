@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
-from tinyfuse.dtypes import SUPPORTED_TEXT, is_supported
+from tinyfuse.dtypes import INT64, SUPPORTED_TEXT, is_supported
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal
 from tinyfuse.trace.builder import active
@@ -17,7 +17,7 @@ from tinyfuse.trace.constants import constant_atom, filled_atom
 from tinyfuse.trace.operations import cast, holds_tracer, is_traced, traced
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 
 
 def joined_array(value: Any, dtype: Any = None) -> Tracer:
@@ -28,7 +28,7 @@ def joined_array(value: Any, dtype: Any = None) -> Tracer:
     """
     like = _as_numpy_joins(value, dtype)
     if like.dtype.kind in "iu":
-        _require_no_float(value)
+        _require_fitting(value, like.dtype)
     builder = active()
     if not like.size:
         return Tracer(builder, filled_atom(like.shape, like.dtype.type(0)))
@@ -40,13 +40,15 @@ def joined_array(value: Any, dtype: Any = None) -> Tracer:
     return Tracer(builder, builder.emit(p.reshape, joined, shape=like.shape))
 
 
-def _require_no_float(value: Any) -> None:
-    """numpy refuses Python's floats that do not fit into an array of integers."""
+def _require_fitting(value: Any, dtype: np.dtype) -> None:
+    """numpy refuses Python's numbers that do not fit into an array of integers."""
     waiting = [value]
     while waiting:
         part = waiting.pop()
         if type(part) is TracedFloat:
             raise NeedsValue(part._index, "an array of integers")
+        if type(part) is TracedInt and dtype != INT64:
+            np.asarray(part)  # which raises, with the reason
         if isinstance(part, (list, tuple)):
             waiting.extend(part)
 
@@ -77,8 +79,8 @@ def _as_numpy_joins(value: Any, dtype: Any) -> np.ndarray:
 
 def _with_real_arrays(value: Any) -> Any:
     """The same lists, with arrays and scalars of the same types in place of tracers."""
-    if type(value) is TracedFloat:
-        return 0.0
+    if type(value) in (TracedFloat, TracedInt):
+        return 0.0 if type(value) is TracedFloat else 0
     if type(value) is Tracer:
         return value.dtype.type(0) if value._scalar else np.zeros(value.shape, value.dtype)
     return (

@@ -50,6 +50,8 @@ def requested_shape(shape: Any) -> Shape:
         return (operator.index(shape),)
     try:
         return tuple([operator.index(extent) for extent in shape])
+    except errors.TinyfuseError:
+        raise
     except TypeError as error:
         raise errors.ArgumentTypeError(str(error)) from None
 

@@ -13,7 +13,7 @@ from tinyfuse.trace.constants import constant_atom
 from tinyfuse.trace.elements import REFUSALS
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 
 
 class UnknownError(Exception):
@@ -39,7 +39,7 @@ def as_numpy(value: Any, cells: list[tuple[Tracer, Any]] | None = None) -> Any:
         if cells is not None:
             cells.append((value, real))
         return real
-    if kind is TracedFloat or getattr(kind, "_takes_over", False):
+    if kind in (TracedFloat, TracedInt) or getattr(kind, "_takes_over", False):
         raise UnknownError
     if kind in (list, tuple):
         return kind([as_numpy(part, cells) for part in value])

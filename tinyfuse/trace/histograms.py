@@ -113,7 +113,7 @@ def _corrected(values: Tracer, position: Tracer, inside: Tracer, edges: Tracer) 
     last = edges.size - 2
     zero = filled((), position.dtype.type(0))
     safe = Tracer(active(), select_atom(inside._atom, position._atom, zero._atom, values.shape))
-    index = apply(np.minimum, (cast(safe, INT64), last))
+    index = apply(np.minimum, (apply(np.maximum, (cast(safe, INT64), 0)), last))
     before = _all(inside, apply(np.less, (values, take(edges, index))))
     index = apply(np.subtract, (index, cast(before, INT64)))
     beyond = apply(np.greater_equal, (values, take(edges, apply(np.add, (index, 1)))))

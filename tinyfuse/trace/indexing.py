@@ -18,7 +18,7 @@ from tinyfuse.trace.dispatch import as_method
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.operations import Shape, alias, reshape, scalar_copy, size_of, slice_
 from tinyfuse.trace.outputs import full_atom
-from tinyfuse.trace.run_time_elements import Elements, part_of, put
+from tinyfuse.trace.run_time_parts import RunTimePart, part_of, put
 from tinyfuse.trace.run_time_slices import run_time_slice
 from tinyfuse.trace.tracer import Tracer
 
@@ -51,7 +51,7 @@ def get_item(x: Tracer, index: Any) -> Any:
     part = run_time_slice(x, index)
     if part is not None:
         return part_of(part)
-    if type(index) is Elements:
+    if type(index) is RunTimePart:
         return index.taken_from(x)
     if not is_basic(index):
         return advanced_indexing.get_item(x, index)
@@ -76,7 +76,7 @@ def set_item(x: Tracer, index: Any, value: Any) -> None:
         )
     part = run_time_slice(x, index)
     if part is not None:
-        return put(part, value) if part.is_open else part.write(value)
+        return put(part, value)
     if not is_basic(index):
         return advanced_indexing.set_item(x, index, value)
     region = _region(x, index)

@@ -200,18 +200,18 @@ def _of_copy(new: Atom, order: str, origin: Origin, strides: Strides) -> Strides
 def _asked_operands(eqn: Eqn, operands: Sequence[Atom]) -> Sequence[Atom]:
     """The operands whose layout decides that of the result."""
     if eqn.primitive in (p.iota, p.scatter) or len(eqn.output.shape) < 2:
-        return () if eqn.primitive not in _VIEWS else operands
+        return () if eqn.primitive not in VIEWS else operands
     return operands[:1] if eqn.primitive is p.update else operands
 
 
-_VIEWS = (p.broadcast, p.part, p.reshape, p.transpose, p.slice_, p.windows)
+VIEWS = (p.broadcast, p.part, p.reshape, p.transpose, p.slice_, p.windows)
 
 
 def _of_output(eqn: Eqn, operands: Sequence[Atom], strides: Sequence[Strides]) -> Strides:
     output = eqn.output
     if eqn.primitive is p.broadcast and type(eqn.inputs[0]) is Literal:
         return contiguous(output)  # a new array of one value
-    if eqn.primitive in _VIEWS:
+    if eqn.primitive in VIEWS:
         return _of_view(eqn, strides[0]) or contiguous(output)
     if not _asked_operands(eqn, operands) or math.prod(output.shape) == 0:
         return contiguous(output)

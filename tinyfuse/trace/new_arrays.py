@@ -32,7 +32,7 @@ from tinyfuse.trace.placing import check_none
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.stand_ins import stands_in_for
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 
 # -- one value everywhere
 
@@ -122,6 +122,8 @@ def _converted(value: Any, dtype: Any) -> Any:
     """A traced value, or one with traced values in it, as a new array or as it is."""
     if type(value) is TracedFloat:
         return _of_float(value, dtype)
+    if type(value) is TracedInt and dtype is None:
+        return _own(traced(value), value, "K")
     if type(value) is Tracer:
         to = value.dtype if dtype is None else creation.supported_dtype(dtype)
         return cast(value, to)

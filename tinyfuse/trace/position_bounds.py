@@ -1,14 +1,18 @@
-"""Positions that are within range by what they are: of sorted elements, of extremes, of an axis."""
+"""Positions that are within range by what they are: sorted ones, clipped ones, bytes, turns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from tinyfuse.dtypes import INT64
+import numpy as np
+
+from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Eqn, Literal, Primitive
 
+# Of dtypes up to this size all values are looked at as positions: a table may have as many places.
+SMALL_BYTES = 2
 # What gives some of the elements of its first operand.
 _SOME_ELEMENTS = (p.reshape, p.transpose, p.slice_, p.broadcast, p.windows, p.gather)
 
@@ -16,25 +20,21 @@ _SOME_ELEMENTS = (p.reshape, p.transpose, p.slice_, p.broadcast, p.windows, p.ga
 def position_bound(builder: Any, atom: Atom) -> int | None:
     """n such that all elements are from 0 to n - 1, where the equations before tell."""
     low, high = interval(builder, atom)
-    if low is not None and high is not None and low >= 0:
-        return high + 1
-    eqn = builder.memory.producer(atom)
-    while eqn is not None and eqn.primitive in _SOME_ELEMENTS:
-        eqn = builder.memory.producer(eqn.inputs[0])
-    rule = _BOUNDS.get(eqn.primitive) if eqn is not None else None
-    return rule(eqn) if rule else None
+    return high + 1 if low is not None and high is not None and low >= 0 else None
 
 
 Interval = tuple[int | None, int | None]
+_UNKNOWN: Interval = (None, None)
 
 
 DEEPEST = 16  # equations that an interval is looked for through
 
 
 def interval(builder: Any, atom: Atom, depth: int = DEEPEST) -> Interval:
-    """The least and greatest value of an integer without axes; None where nothing is known.
+    """Between which values all elements of an array of integers are; None where nothing is known.
 
-    Of what arithmetic with literals makes of the number of a turn in a loop.
+    Of positions, of what arithmetic with literals makes of them or of the number of a turn in a
+    loop, and of small dtypes.
     """
     if isinstance(atom, Literal):
         value = int(atom.value) if atom.dtype.kind in "biu" else None
@@ -42,11 +42,47 @@ def interval(builder: Any, atom: Atom, depth: int = DEEPEST) -> Interval:
     if atom in builder.bounds:
         known: Interval = builder.bounds[atom]
         return known
-    eqn = builder.memory.producer(atom) if not atom.shape and atom.dtype == INT64 else None
-    rule = _ARITHMETIC.get(eqn.params.get("op", "")) if eqn is not None else None
-    if eqn is None or rule is None or not depth:
-        return None, None
-    return rule(*[interval(builder, operand, depth - 1) for operand in eqn.inputs])
+    eqn = builder.memory.producer(atom)
+    found = _of_equation(builder, eqn, depth) if eqn is not None and depth else _UNKNOWN
+    return _of_small_dtype(atom) if found == _UNKNOWN else found
+
+
+def _of_equation(builder: Any, eqn: Eqn, depth: int) -> Interval:
+    if eqn.primitive in _BOUNDS:
+        bound = _BOUNDS[eqn.primitive](eqn)
+        return _UNKNOWN if bound is None else (0, bound - 1)
+    if eqn.primitive in _SOME_ELEMENTS or _widens(eqn):
+        return interval(builder, eqn.inputs[0], depth - 1)
+    if eqn.primitive is not p.elementwise or eqn.output.dtype != INT64:
+        return _UNKNOWN
+    rule = _ARITHMETIC.get(eqn.params["op"])
+    found = rule(*[interval(builder, each, depth - 1) for each in eqn.inputs]) if rule else _UNKNOWN
+    return found if _fits(eqn, found) else _UNKNOWN
+
+
+def _fits(eqn: Eqn, found: Interval) -> bool:
+    """Whether no sum or product wraps around; numbers of turns in loops do not come that far."""
+    known = [end for end in found if end is not None]
+    limits = np.iinfo(INT64)
+    if not all(limits.min <= end <= limits.max for end in known):
+        return False
+    return len(known) == 2 or not eqn.output.shape or eqn.params["op"] not in ("add", "subtract")
+
+
+def _widens(eqn: Eqn) -> bool:
+    """Whether it gives integers another dtype that has them all."""
+    if eqn.primitive is not p.cast or eqn.inputs[0].dtype.kind not in "biu":
+        return False
+    return eqn.output.dtype.kind in "iu" and np.can_cast(eqn.inputs[0].dtype, eqn.output.dtype)
+
+
+def _of_small_dtype(atom: Atom) -> Interval:
+    if atom.dtype == BOOL:
+        return 0, 1
+    if atom.dtype.kind not in "iu" or atom.dtype.itemsize > SMALL_BYTES:
+        return _UNKNOWN
+    limits = np.iinfo(atom.dtype)
+    return limits.min, limits.max
 
 
 def _sum(*ends: int | None) -> int | None:
@@ -75,6 +111,12 @@ def _maximum(a: Interval, b: Interval) -> Interval:
     return _extreme(max, a[0], b[0]), None if None in (a[1], b[1]) else _extreme(max, a[1], b[1])
 
 
+def _either(a: Interval, b: Interval) -> Interval:
+    low = None if a[0] is None or b[0] is None else min(a[0], b[0])
+    high = None if a[1] is None or b[1] is None else max(a[1], b[1])
+    return low, high
+
+
 def _corners(a: Any, b: Any) -> Interval:
     products = [x * y for x in a for y in b]
     return min(products), max(products)
@@ -97,7 +139,35 @@ _ARITHMETIC: dict[str, Callable[..., Interval]] = {
     "remainder": _remainder,
     "minimum": _minimum,
     "maximum": _maximum,
+    "select": lambda condition, a, b: _either(a, b),
 }
+
+
+# The factor of each integer in a sum; that of None is the number that is added.
+LinearForm = dict[Atom | None, int]
+
+
+def linear_form(builder: Any, atom: Atom, depth: int = DEEPEST) -> LinearForm:
+    """What sums, differences and products with literals make of other integers without axes."""
+    if isinstance(atom, Literal):
+        return {None: int(atom.value)} if atom.value else {}
+    eqn = builder.memory.producer(atom) if depth else None
+    op = eqn.params.get("op") if eqn is not None and eqn.primitive is p.elementwise else None
+    if op not in ("add", "subtract", "multiply") or eqn is None:
+        return {atom: 1}
+    one, other = [linear_form(builder, operand, depth - 1) for operand in eqn.inputs]
+    if op != "multiply":
+        return _combined(one, other, 1 if op == "add" else -1)
+    if one.keys() <= {None}:
+        one, other = other, one
+    return _combined({}, one, other.get(None, 0)) if other.keys() <= {None} else {atom: 1}
+
+
+def _combined(one: LinearForm, other: LinearForm, factor: int) -> LinearForm:
+    """One form and another one so many times."""
+    terms = [*one, *[each for each in other if each not in one]]
+    sums = {term: one.get(term, 0) + factor * other.get(term, 0) for term in terms}
+    return {term: number for term, number in sums.items() if number}
 
 
 def _of_extreme(eqn: Eqn) -> int | None:

@@ -32,7 +32,7 @@ from tinyfuse.trace.loop_items import as_items
 from tinyfuse.trace.python_numbers import number_place
 from tinyfuse.trace.python_state import PythonState
 from tinyfuse.trace.recording import Part, Recorder, Recording
-from tinyfuse.trace.run_time_slices import RunTimePart
+from tinyfuse.trace.run_time_parts import RunTimePart
 from tinyfuse.trace.same_recordings import same_recordings
 from tinyfuse.trace.specs import LoopPlace, Unroll
 from tinyfuse.trace.tracer import Tracer

@@ -29,7 +29,7 @@ from tinyfuse.trace.operations import is_traced
 from tinyfuse.trace.python_numbers import number_place
 from tinyfuse.trace.random_states import Undrawn, draws
 from tinyfuse.trace.recording import unknown_number
-from tinyfuse.trace.run_time_slices import RunTimePart
+from tinyfuse.trace.run_time_parts import RunTimePart
 from tinyfuse.trace.scope import Scope
 from tinyfuse.trace.specs import (
     ArgumentSpec,

@@ -152,11 +152,14 @@ def _power(self: TracedInt, other: Any, modulo: Any = None) -> Any:
     return NotImplemented if type(other) not in _NUMBERS else _need(self, "i ** n")
 
 
-def _need(self: Any, what: str) -> NoReturn:
+_USES = "use it as the index of an array, in arithmetic, or in np.where"
+
+
+def _need(self: Any, what: str, remedy: str = _USES) -> NoReturn:
     _refuse(
         self,
         f"{what} needs the value of {_KIND}, which is known only when the compiled function runs; "
-        "use it as the index of an array, in arithmetic, or in np.where",
+        f"{remedy}",
     )
 
 
@@ -181,8 +184,8 @@ def _refuse(self: Any, words: str) -> NoReturn:
     raise AssertionError
 
 
-def _needing(what: str) -> Callable[..., NoReturn]:
-    return lambda self, *args, **kwargs: _need(self, what)
+def _needing(what: str, *remedy: str) -> Callable[..., NoReturn]:
+    return lambda self, *args, **kwargs: _need(self, what, *remedy)
 
 
 def _unary(name: str) -> Callable[[TracedInt], TracedInt]:
@@ -196,8 +199,11 @@ def _one(name: str, x: TracedInt) -> TracedInt:
     return TracedInt(x._builder, _define(x._builder, name, (x._atom,), INT64))
 
 
+_LENGTHS = (
+    "use it as the index of an array, or as the end of a slice: np.zeros(N)[:n] in place of "
+    "np.zeros(n)"
+)
 for _name, _what in [
-    ("index", "a Python integer (an index of a list, a slice, a shape, range())"),
     ("bool", "`if`, `while`, `and`, `or`, `not` or bool()"),
     ("int", "int()"),
     ("float", "float() (or a function of `math`)"),
@@ -210,6 +216,7 @@ for _name, _what in [
 ]:
     setattr(TracedInt, f"__{_name}__", _needing(_what))
 for _name, _method in [
+    ("index", _needing("a Python integer (an index of a list, a shape, a step)", _LENGTHS)),
     ("pow", _power),
     ("neg", _unary("negative")),
     ("abs", _unary("absolute")),

@@ -102,24 +102,20 @@ static inline float_x16 tf_fma_float_x16(float_x16 a, float_x16 b, float_x16 c) 
   return sum;
 }
 
-// e^r likewise, off by 2^-27.5: with 1 as one more coefficient, what comes before it is rounded finer.
-static inline float tf_exp_near_float(float r) {
-  float q = 0x1.6a5166p-10f;
-  q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
-  q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
-  q = __builtin_fmaf(q, r, 0x1.555494p-3f);
-  q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
-  q = __builtin_fmaf(q, r, 1.0f);
-  return __builtin_fmaf(q, r, 1.0f);
-}
-
-// e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal.
+// e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal. All coefficients are those of
+// e^r times 2^-64, which changes no rounding.
 static inline float tf_exp_nonpositive_float(float x) {
   float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.80017ep+23f); // n + 127 + 64 in its low bits
   float n = t - 0x1.80017ep+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
-  float scale = tf_from_bits_float(tf_bits_float(t) << 23);
-  float y = tf_exp_near_float(r) * scale * 0x1p-64f;
+  float q = 0x1.6a5166p-74f;
+  q = __builtin_fmaf(q, r, 0x1.123e52p-71f);
+  q = __builtin_fmaf(q, r, 0x1.5558d6p-69f);
+  q = __builtin_fmaf(q, r, 0x1.555494p-67f);
+  q = __builtin_fmaf(q, r, 0x1.fffffcp-66f);
+  q = __builtin_fmaf(q, r, 0x1p-64f);
+  q = __builtin_fmaf(q, r, 0x1p-64f);
+  float y = q * tf_from_bits_float(tf_bits_float(t) << 23);
   return x < -104.5f ? 0.0f : y;
 }
 
@@ -140,8 +136,8 @@ static inline void tf_run(const tf_pool *pool, tf_task task, void *const *buffer
 
 // scores = query @ np.swapaxes(key, -1, -2) * np.float32(0.25)
 // return weights / weights.sum(axis=-1, keepdims=True) @ value
-// [query_copy, matmul_local, matmul, scores, out_tops, out_before, out_base, out_scale, ... and 6
-//   more] reads 96 KiB, writes 32 KiB, 10184704 operations
+// [query_copy, matmul, scores, out_tops, out_before, out_base, out_scale, out_weights, ... and 5
+//   more] reads 96 KiB, writes 32 KiB, 9791488 operations
 static void causal_attention_out(const float *restrict query, const float *restrict key, const float *restrict value, float *restrict out, long begin, long end) {
   for (long j_outer = begin; j_outer < end; j_outer++)
     for (long i = 0; i < 2; i++) {
@@ -158,79 +154,79 @@ static void causal_attention_out(const float *restrict query, const float *restr
         out_weighted[j_outer_1] = 0.0f;
       for (long b = 0; b < 4; b++) {
         if (j_outer - b >= 0) {
-          float matmul_and_out_weights[4096];
+          float scores_and_out_weights[4096];
           uint32_t out_tops[64];
           float out_base[64];
           float out_scale[64];
           float_x16 out_sums[4];
           for (long j_outer_1 = 0; j_outer_1 < 2; j_outer_1++)
             for (long k_outer = 0; k_outer < 8; k_outer++) {
-              float_x16 matmul_local[16];
-              matmul_local[0] = tf_splat_float_x16(0.0f);
-              matmul_local[1] = tf_splat_float_x16(0.0f);
-              matmul_local[2] = tf_splat_float_x16(0.0f);
-              matmul_local[3] = tf_splat_float_x16(0.0f);
-              matmul_local[4] = tf_splat_float_x16(0.0f);
-              matmul_local[5] = tf_splat_float_x16(0.0f);
-              matmul_local[6] = tf_splat_float_x16(0.0f);
-              matmul_local[7] = tf_splat_float_x16(0.0f);
-              matmul_local[8] = tf_splat_float_x16(0.0f);
-              matmul_local[9] = tf_splat_float_x16(0.0f);
-              matmul_local[10] = tf_splat_float_x16(0.0f);
-              matmul_local[11] = tf_splat_float_x16(0.0f);
-              matmul_local[12] = tf_splat_float_x16(0.0f);
-              matmul_local[13] = tf_splat_float_x16(0.0f);
-              matmul_local[14] = tf_splat_float_x16(0.0f);
-              matmul_local[15] = tf_splat_float_x16(0.0f);
-              for (long l = 0; l < 16; l++) {
-                matmul_local[0] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l]), matmul_local[0]);
-                matmul_local[1] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l]), matmul_local[1]);
-                matmul_local[2] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 16]), matmul_local[2]);
-                matmul_local[3] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 16]), matmul_local[3]);
-                matmul_local[4] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 32]), matmul_local[4]);
-                matmul_local[5] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 32]), matmul_local[5]);
-                matmul_local[6] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 48]), matmul_local[6]);
-                matmul_local[7] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 48]), matmul_local[7]);
-                matmul_local[8] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 64]), matmul_local[8]);
-                matmul_local[9] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 64]), matmul_local[9]);
-                matmul_local[10] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 80]), matmul_local[10]);
-                matmul_local[11] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 80]), matmul_local[11]);
-                matmul_local[12] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 96]), matmul_local[12]);
-                matmul_local[13] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 96]), matmul_local[13]);
-                matmul_local[14] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 112]), matmul_local[14]);
-                matmul_local[15] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 112]), matmul_local[15]);
+              if (8 * j_outer + 4 * j_outer_1 - 8 * b - k_outer >= -3) {
+                float_x16 matmul[16];
+                matmul[0] = tf_splat_float_x16(0.0f);
+                matmul[1] = tf_splat_float_x16(0.0f);
+                matmul[2] = tf_splat_float_x16(0.0f);
+                matmul[3] = tf_splat_float_x16(0.0f);
+                matmul[4] = tf_splat_float_x16(0.0f);
+                matmul[5] = tf_splat_float_x16(0.0f);
+                matmul[6] = tf_splat_float_x16(0.0f);
+                matmul[7] = tf_splat_float_x16(0.0f);
+                matmul[8] = tf_splat_float_x16(0.0f);
+                matmul[9] = tf_splat_float_x16(0.0f);
+                matmul[10] = tf_splat_float_x16(0.0f);
+                matmul[11] = tf_splat_float_x16(0.0f);
+                matmul[12] = tf_splat_float_x16(0.0f);
+                matmul[13] = tf_splat_float_x16(0.0f);
+                matmul[14] = tf_splat_float_x16(0.0f);
+                matmul[15] = tf_splat_float_x16(0.0f);
+                for (long l = 0; l < 16; l++) {
+                  matmul[0] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l]), matmul[0]);
+                  matmul[1] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l]), matmul[1]);
+                  matmul[2] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 16]), matmul[2]);
+                  matmul[3] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 16]), matmul[3]);
+                  matmul[4] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 32]), matmul[4]);
+                  matmul[5] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 32]), matmul[5]);
+                  matmul[6] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 48]), matmul[6]);
+                  matmul[7] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 48]), matmul[7]);
+                  matmul[8] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 64]), matmul[8]);
+                  matmul[9] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 64]), matmul[9]);
+                  matmul[10] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 80]), matmul[10]);
+                  matmul[11] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 80]), matmul[11]);
+                  matmul[12] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 96]), matmul[12]);
+                  matmul[13] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 96]), matmul[13]);
+                  matmul[14] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 112]), matmul[14]);
+                  matmul[15] = tf_fma_float_x16(*(const float_x16 *)&query_copy[64 * l + 32 * j_outer_1 + 16], tf_splat_float_x16(key[4096 * i + 1024 * b + 128 * k_outer + l + 112]), matmul[15]);
+                }
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1] = matmul[0] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 16] = matmul[1] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 64] = matmul[2] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 80] = matmul[3] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 128] = matmul[4] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 144] = matmul[5] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 192] = matmul[6] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 208] = matmul[7] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 256] = matmul[8] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 272] = matmul[9] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 320] = matmul[10] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 336] = matmul[11] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 384] = matmul[12] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 400] = matmul[13] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 448] = matmul[14] * tf_splat_float_x16(0.25f);
+                *(float_x16 *)&scores_and_out_weights[512 * k_outer + 32 * j_outer_1 + 464] = matmul[15] * tf_splat_float_x16(0.25f);
               }
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1] = matmul_local[0];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 16] = matmul_local[1];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 64] = matmul_local[2];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 80] = matmul_local[3];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 128] = matmul_local[4];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 144] = matmul_local[5];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 192] = matmul_local[6];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 208] = matmul_local[7];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 256] = matmul_local[8];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 272] = matmul_local[9];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 320] = matmul_local[10];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 336] = matmul_local[11];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 384] = matmul_local[12];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 400] = matmul_local[13];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 448] = matmul_local[14];
-              *(float_x16 *)&matmul_and_out_weights[512 * k_outer + 32 * j_outer_1 + 464] = matmul_local[15];
             }
           if (j_outer - b >= 1) {
             for (long j = 0; j < 64; j++)
               out_tops[j] = 0u;
             for (long e = 0; e < 64; e++)
-              for (long j = 0; j < 64; j++) {
-                const float scores = matmul_and_out_weights[64 * e + j] * 0.25f;
-                out_tops[j] = tf_maximum_uint32(out_tops[j], tf_rank_nan_last_float(scores));
-              }
+              for (long j = 0; j < 64; j++)
+                out_tops[j] = tf_maximum_uint32(out_tops[j], tf_rank_nan_last_float(scores_and_out_weights[64 * e + j]));
           } else {
             for (long j = 0; j < 64; j++)
               out_tops[j] = 0u;
             for (long e = 0; e < 64; e++)
               for (long j = 0; j < 64; j++)
-                out_tops[j] = tf_maximum_uint32(out_tops[j], tf_rank_nan_last_float((int)j >= (int)(-64 * j_outer + 64 * b + e) ? matmul_and_out_weights[64 * e + j] * 0.25f : -__builtin_inff()));
+                out_tops[j] = tf_maximum_uint32(out_tops[j], tf_rank_nan_last_float((int)j >= (int)(-64 * j_outer + 64 * b + e) ? scores_and_out_weights[64 * e + j] : -__builtin_inff()));
           }
           for (long j = 0; j < 64; j++)
             out_base[j] = tf_select_float(tf_of_rank_nan_last_float(tf_maximum_uint32(out_before[j], out_tops[j])) == (-__builtin_inff()), 0.0f, tf_of_rank_nan_last_float(tf_maximum_uint32(out_before[j], out_tops[j])));
@@ -238,24 +234,22 @@ static void causal_attention_out(const float *restrict query, const float *restr
             out_scale[j] = tf_exp_nonpositive_float(tf_of_rank_nan_last_float(out_before[j]) - out_base[j]);
           if (j_outer - b >= 1) {
             for (long e = 0; e < 64; e++)
-              for (long j = 0; j < 64; j++) {
-                const float scores = matmul_and_out_weights[64 * e + j] * 0.25f;
-                matmul_and_out_weights[64 * e + j] = tf_exp_nonpositive_float(scores - out_base[j]);
-              }
+              for (long j = 0; j < 64; j++)
+                scores_and_out_weights[64 * e + j] = tf_exp_nonpositive_float(scores_and_out_weights[64 * e + j] - out_base[j]);
           } else {
             for (long e = 0; e < 64; e++)
               for (long j = 0; j < 64; j++)
-                matmul_and_out_weights[64 * e + j] = tf_exp_nonpositive_float(((int)j >= (int)(-64 * j_outer + 64 * b + e) ? matmul_and_out_weights[64 * e + j] * 0.25f : -__builtin_inff()) - out_base[j]);
+                scores_and_out_weights[64 * e + j] = tf_exp_nonpositive_float(((int)j >= (int)(-64 * j_outer + 64 * b + e) ? scores_and_out_weights[64 * e + j] : -__builtin_inff()) - out_base[j]);
           }
           out_sums[0] = tf_splat_float_x16(0.0f);
           out_sums[1] = tf_splat_float_x16(0.0f);
           out_sums[2] = tf_splat_float_x16(0.0f);
           out_sums[3] = tf_splat_float_x16(0.0f);
           for (long e = 0; e < 64; e++) {
-            out_sums[0] = out_sums[0] + *(const float_x16 *)&matmul_and_out_weights[64 * e];
-            out_sums[1] = out_sums[1] + *(const float_x16 *)&matmul_and_out_weights[64 * e + 16];
-            out_sums[2] = out_sums[2] + *(const float_x16 *)&matmul_and_out_weights[64 * e + 32];
-            out_sums[3] = out_sums[3] + *(const float_x16 *)&matmul_and_out_weights[64 * e + 48];
+            out_sums[0] = out_sums[0] + *(const float_x16 *)&scores_and_out_weights[64 * e];
+            out_sums[1] = out_sums[1] + *(const float_x16 *)&scores_and_out_weights[64 * e + 16];
+            out_sums[2] = out_sums[2] + *(const float_x16 *)&scores_and_out_weights[64 * e + 32];
+            out_sums[3] = out_sums[3] + *(const float_x16 *)&scores_and_out_weights[64 * e + 48];
           }
           *(float_x16 *)&out_total[0] = tf_fma_float_x16(*(float_x16 *)&out_total[0], *(const float_x16 *)&out_scale[0], out_sums[0]);
           *(float_x16 *)&out_total[16] = tf_fma_float_x16(*(float_x16 *)&out_total[16], *(const float_x16 *)&out_scale[16], out_sums[1]);
@@ -272,14 +266,14 @@ static void causal_attention_out(const float *restrict query, const float *restr
             out_products[6] = tf_splat_float_x16(0.0f);
             out_products[7] = tf_splat_float_x16(0.0f);
             for (long e = 0; e < 64; e++) {
-              out_products[0] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[0]);
-              out_products[1] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 1]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[1]);
-              out_products[2] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 2]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[2]);
-              out_products[3] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 3]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[3]);
-              out_products[4] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 4]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[4]);
-              out_products[5] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 5]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[5]);
-              out_products[6] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 6]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[6]);
-              out_products[7] = tf_fma_float_x16(tf_splat_float_x16(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 7]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[7]);
+              out_products[0] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[0]);
+              out_products[1] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 1]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[1]);
+              out_products[2] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 2]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[2]);
+              out_products[3] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 3]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[3]);
+              out_products[4] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 4]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[4]);
+              out_products[5] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 5]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[5]);
+              out_products[6] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 6]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[6]);
+              out_products[7] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 7]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[7]);
             }
             *(float_x16 *)&out_weighted[128 * j_outer_1] = tf_fma_float_x16(*(float_x16 *)&out_weighted[128 * j_outer_1], tf_splat_float_x16(out_scale[8 * j_outer_1]), out_products[0]);
             *(float_x16 *)&out_weighted[128 * j_outer_1 + 16] = tf_fma_float_x16(*(float_x16 *)&out_weighted[128 * j_outer_1 + 16], tf_splat_float_x16(out_scale[8 * j_outer_1 + 1]), out_products[1]);

@@ -54,40 +54,36 @@ static __device__ inline float tf_select_float(bool8_t condition, float chosen, 
   return tf_from_bits_float((tf_bits_float(chosen) & mask) | (tf_bits_float(other) & ~mask));
 }
 
-// e^r likewise, off by 2^-27.5: with 1 as one more coefficient, what comes before it is rounded finer.
-static __device__ inline float tf_exp_near_float(float r) {
-  float q = 0x1.6a5166p-10f;
-  q = __builtin_fmaf(q, r, 0x1.123e52p-7f);
-  q = __builtin_fmaf(q, r, 0x1.5558d6p-5f);
-  q = __builtin_fmaf(q, r, 0x1.555494p-3f);
-  q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
-  q = __builtin_fmaf(q, r, 1.0f);
-  return __builtin_fmaf(q, r, 1.0f);
-}
-
-// e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal.
+// e^x for x <= 0, or NaN: 2^n need not be split, as 2^(n + 64) is normal. All coefficients are those of
+// e^r times 2^-64, which changes no rounding.
 static __device__ inline float tf_exp_nonpositive_float(float x) {
   float t = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.80017ep+23f); // n + 127 + 64 in its low bits
   float n = t - 0x1.80017ep+23f;
   float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
-  float scale = tf_from_bits_float(tf_bits_float(t) << 23);
-  float y = tf_exp_near_float(r) * scale * 0x1p-64f;
+  float q = 0x1.6a5166p-74f;
+  q = __builtin_fmaf(q, r, 0x1.123e52p-71f);
+  q = __builtin_fmaf(q, r, 0x1.5558d6p-69f);
+  q = __builtin_fmaf(q, r, 0x1.555494p-67f);
+  q = __builtin_fmaf(q, r, 0x1.fffffcp-66f);
+  q = __builtin_fmaf(q, r, 0x1p-64f);
+  q = __builtin_fmaf(q, r, 0x1p-64f);
+  float y = q * tf_from_bits_float(tf_bits_float(t) << 23);
   return x < -104.5f ? 0.0f : y;
 }
 
 // scores = query @ np.swapaxes(key, -1, -2) * np.float32(0.25)
 // return weights / weights.sum(axis=-1, keepdims=True) @ value
-// [query_copy, matmul_local, matmul, scores, out_tops, out_before, out_base, out_scale, ... and 6
-//   more] reads 96 KiB, writes 32 KiB, 10184704 operations
+// [query_copy, matmul, scores, out_tops, out_before, out_base, out_scale, out_weights, ... and 5
+//   more] reads 96 KiB, writes 32 KiB, 9791488 operations
 // 8 blocks of 256 threads
 extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(float) query, TF_IN(float) key, TF_IN(float) value, TF_OUT(float) out) {
   const int j_outer = blockIdx.x / 2;
   const int i = blockIdx.x % 2;
-  TF_SHARED(float, matmul_and_out_weights, [4096]);
+  TF_SHARED(float, scores_and_out_weights, [4096]);
   TF_SHARED(uint32_t, out_tops, [64]);
   TF_SHARED(float, out_base, [64]);
   TF_SHARED(float, out_scale, [64]);
-  TF_SHARED(float, matmul_local, [512]);
+  TF_SHARED(float, matmul, [512]);
   TF_SHARED(float, out_products, [512]);
   TF_SHARED(float, query_copy, [1024]);
   TF_SHARED(float, out_total, [64]);
@@ -117,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(flo
         for (int step = threadIdx.x; step < 512; step += 256) {
           const int k_outer = step / 64;
           const int k = step % 64;
-          matmul_local[k + 64 * k_outer] = 0.0f;
+          matmul[k + 64 * k_outer] = 0.0f;
         }
         __syncthreads();
         {
@@ -126,23 +122,24 @@ extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(flo
             const int k_outer = step / 8;
             const int j = step % 8;
             for (int l = 0; l < 16; l++) {
-              matmul_local[j + 64 * k_outer] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l], matmul_local[j + 64 * k_outer]);
-              matmul_local[j + 64 * k_outer + 8] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 16], matmul_local[j + 64 * k_outer + 8]);
-              matmul_local[j + 64 * k_outer + 16] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 32], matmul_local[j + 64 * k_outer + 16]);
-              matmul_local[j + 64 * k_outer + 24] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 48], matmul_local[j + 64 * k_outer + 24]);
-              matmul_local[j + 64 * k_outer + 32] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 64], matmul_local[j + 64 * k_outer + 32]);
-              matmul_local[j + 64 * k_outer + 40] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 80], matmul_local[j + 64 * k_outer + 40]);
-              matmul_local[j + 64 * k_outer + 48] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 96], matmul_local[j + 64 * k_outer + 48]);
-              matmul_local[j + 64 * k_outer + 56] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 112], matmul_local[j + 64 * k_outer + 56]);
+              matmul[j + 64 * k_outer] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l], matmul[j + 64 * k_outer]);
+              matmul[j + 64 * k_outer + 8] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 16], matmul[j + 64 * k_outer + 8]);
+              matmul[j + 64 * k_outer + 16] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 32], matmul[j + 64 * k_outer + 16]);
+              matmul[j + 64 * k_outer + 24] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 48], matmul[j + 64 * k_outer + 24]);
+              matmul[j + 64 * k_outer + 32] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 64], matmul[j + 64 * k_outer + 32]);
+              matmul[j + 64 * k_outer + 40] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 80], matmul[j + 64 * k_outer + 40]);
+              matmul[j + 64 * k_outer + 48] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 96], matmul[j + 64 * k_outer + 48]);
+              matmul[j + 64 * k_outer + 56] = __builtin_fmaf(query_copy[64 * l + 8 * j_outer_1 + j], key[4096 * i + 1024 * b + 128 * k_outer + l + 112], matmul[j + 64 * k_outer + 56]);
             }
+            scores_and_out_weights[512 * k_outer + 8 * j_outer_1 + j] = matmul[j + 64 * k_outer] * 0.25f;
+            scores_and_out_weights[512 * k_outer + 8 * j_outer_1 + j + 64] = matmul[j + 64 * k_outer + 8] * 0.25f;
+            scores_and_out_weights[512 * k_outer + 8 * j_outer_1 + j + 128] = matmul[j + 64 * k_outer + 16] * 0.25f;
+            scores_and_out_weights[512 * k_outer + 8 * j_outer_1 + j + 192] = matmul[j + 64 * k_outer + 24] * 0.25f;
+            scores_and_out_weights[512 * k_outer + 8 * j_outer_1 + j + 256] = matmul[j + 64 * k_outer + 32] * 0.25f;
+            scores_and_out_weights[512 * k_outer + 8 * j_outer_1 + j + 320] = matmul[j + 64 * k_outer + 40] * 0.25f;
+            scores_and_out_weights[512 * k_outer + 8 * j_outer_1 + j + 384] = matmul[j + 64 * k_outer + 48] * 0.25f;
+            scores_and_out_weights[512 * k_outer + 8 * j_outer_1 + j + 448] = matmul[j + 64 * k_outer + 56] * 0.25f;
           }
-        }
-        __syncthreads();
-        for (int step = threadIdx.x; step < 512; step += 256) {
-          const int k_outer = step / 64;
-          const int k = step / 8 % 8;
-          const int j = step % 8;
-          matmul_and_out_weights[512 * k_outer + 64 * k + 8 * j_outer_1 + j] = matmul_local[8 * k + j + 64 * k_outer];
         }
       }
       if (j_outer - b >= 1) {
@@ -152,8 +149,7 @@ extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(flo
           if (j < 64) {
             out_tops[j] = 0u;
             for (int e = 0; e < 64; e++) {
-              const float scores = matmul_and_out_weights[64 * e + j] * 0.25f;
-              out_tops[j] = tf_maximum_uint32(out_tops[j], tf_rank_nan_last_float(scores));
+              out_tops[j] = tf_maximum_uint32(out_tops[j], tf_rank_nan_last_float(scores_and_out_weights[64 * e + j]));
             }
           }
         }
@@ -164,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(flo
           if (j < 64) {
             out_tops[j] = 0u;
             for (int e = 0; e < 64; e++) {
-              out_tops[j] = tf_maximum_uint32(out_tops[j], tf_rank_nan_last_float(64 * j_outer + j - 64 * b - e >= 0 ? matmul_and_out_weights[64 * e + j] * 0.25f : -__builtin_inff()));
+              out_tops[j] = tf_maximum_uint32(out_tops[j], tf_rank_nan_last_float(64 * j_outer + j - 64 * b - e >= 0 ? scores_and_out_weights[64 * e + j] : -__builtin_inff()));
             }
           }
         }
@@ -181,15 +177,14 @@ extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(flo
         for (int step = threadIdx.x; step < 4096; step += 256) {
           const int e = step / 64;
           const int j = step % 64;
-          const float scores = matmul_and_out_weights[64 * e + j] * 0.25f;
-          matmul_and_out_weights[64 * e + j] = tf_exp_nonpositive_float(scores - out_base[j]);
+          scores_and_out_weights[64 * e + j] = tf_exp_nonpositive_float(scores_and_out_weights[64 * e + j] - out_base[j]);
         }
       } else {
         __syncthreads();
         for (int step = threadIdx.x; step < 4096; step += 256) {
           const int e = step / 64;
           const int j = step % 64;
-          matmul_and_out_weights[64 * e + j] = tf_exp_nonpositive_float((64 * j_outer + j - 64 * b - e >= 0 ? matmul_and_out_weights[64 * e + j] * 0.25f : -__builtin_inff()) - out_base[j]);
+          scores_and_out_weights[64 * e + j] = tf_exp_nonpositive_float((64 * j_outer + j - 64 * b - e >= 0 ? scores_and_out_weights[64 * e + j] : -__builtin_inff()) - out_base[j]);
         }
       }
       __syncthreads();
@@ -198,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(flo
         if (j < 64) {
           float out_sums = 0.0f;
           for (int e = 0; e < 64; e++) {
-            out_sums += matmul_and_out_weights[64 * e + j];
+            out_sums += scores_and_out_weights[64 * e + j];
           }
           out_total[j] = __builtin_fmaf(out_total[j], out_scale[j], out_sums);
         }
@@ -217,14 +212,14 @@ extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(flo
             const int j_outer_1 = step / 8;
             const int k = step % 8;
             for (int e = 0; e < 64; e++) {
-              out_products[k + 64 * j_outer_1] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1]);
-              out_products[k + 64 * j_outer_1 + 8] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 1], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 8]);
-              out_products[k + 64 * j_outer_1 + 16] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 2], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 16]);
-              out_products[k + 64 * j_outer_1 + 24] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 3], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 24]);
-              out_products[k + 64 * j_outer_1 + 32] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 4], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 32]);
-              out_products[k + 64 * j_outer_1 + 40] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 5], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 40]);
-              out_products[k + 64 * j_outer_1 + 48] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 6], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 48]);
-              out_products[k + 64 * j_outer_1 + 56] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 7], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 56]);
+              out_products[k + 64 * j_outer_1] = __builtin_fmaf(scores_and_out_weights[64 * e + 8 * j_outer_1], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1]);
+              out_products[k + 64 * j_outer_1 + 8] = __builtin_fmaf(scores_and_out_weights[64 * e + 8 * j_outer_1 + 1], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 8]);
+              out_products[k + 64 * j_outer_1 + 16] = __builtin_fmaf(scores_and_out_weights[64 * e + 8 * j_outer_1 + 2], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 16]);
+              out_products[k + 64 * j_outer_1 + 24] = __builtin_fmaf(scores_and_out_weights[64 * e + 8 * j_outer_1 + 3], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 24]);
+              out_products[k + 64 * j_outer_1 + 32] = __builtin_fmaf(scores_and_out_weights[64 * e + 8 * j_outer_1 + 4], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 32]);
+              out_products[k + 64 * j_outer_1 + 40] = __builtin_fmaf(scores_and_out_weights[64 * e + 8 * j_outer_1 + 5], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 40]);
+              out_products[k + 64 * j_outer_1 + 48] = __builtin_fmaf(scores_and_out_weights[64 * e + 8 * j_outer_1 + 6], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 48]);
+              out_products[k + 64 * j_outer_1 + 56] = __builtin_fmaf(scores_and_out_weights[64 * e + 8 * j_outer_1 + 7], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 56]);
             }
             out_weighted[128 * j_outer_1 + 8 * k_outer + k] = __builtin_fmaf(out_weighted[128 * j_outer_1 + 8 * k_outer + k], out_scale[8 * j_outer_1], out_products[k + 64 * j_outer_1]);
             out_weighted[128 * j_outer_1 + 8 * k_outer + k + 16] = __builtin_fmaf(out_weighted[128 * j_outer_1 + 8 * k_outer + k + 16], out_scale[8 * j_outer_1 + 1], out_products[k + 64 * j_outer_1 + 8]);
