@@ -18,18 +18,3 @@ static inline void tf_divide_row_float(float *restrict to, const float *restrict
     for (long k = 0; k < extent; k++)
       to[k] = from[k] / divisor;
 }
-
-// to[k] = from[k] / divisor likewise, of numbers from 0 to 1 and NaN: only their least size matters.
-static inline void tf_divide_fractions_float(float *restrict to, const float *restrict from, long extent, float divisor) {
-  const float inverse = 1.0f / divisor, negative = -inverse;
-  uint32_t least = 0xffffffffu;
-  for (long k = 0; k < extent; k++) {
-    const uint32_t size = tf_bits_float(from[k]);
-    least = size - 1 < least ? size - 1 : least;
-    const float quotient = from[k] * inverse;
-    to[k] = __builtin_fmaf(__builtin_fmaf(divisor, quotient, -from[k]), negative, quotient);
-  }
-  if (!(divisor > 0x1p-24f && divisor < 0x1p+24f && least >= 0x0d7fffffu))
-    for (long k = 0; k < extent; k++)
-      to[k] = from[k] / divisor;
-}

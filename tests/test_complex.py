@@ -334,3 +334,60 @@ def test_products_that_alternate_are_rounded_before_they_are_added(dtype: np.dty
     for options in ({}, {"fuse": False}):
         assert difference(expected, tinyfuse.jit(cube, **options)(z)) is None
         assert difference(alternating(x, y), tinyfuse.jit(alternating, **options)(x, y)) is None
+
+
+# -- complex numbers of Python's among the arguments
+
+PYTHONS = (1j, 2 + 3j, complex(-0.5, -0.0), complex(-0.0, 1e300))
+
+
+def put(x: Any, c: complex) -> Any:
+    y = x.copy()
+    y[1], y[2:] = c, c
+    y += c
+    return y
+
+
+def turned(x: Any, c: complex) -> Any:
+    for _ in range(100):
+        x = x * c + 0.5
+    return x
+
+
+AT_RUN_TIME: dict[str, Callable[[Any, complex], Any]] = {
+    "operators": lambda x, c: (x * c, c - x, c + x, -c + x, x == c),
+    "single precision": lambda x, c: x.astype(np.complex64) + c,
+    "real arrays": lambda x, c: x.real.astype(np.float32) * c,
+    "scalars": lambda x, c: (x[1] * c, c * np.float32(2), np.complex64(1 + 1j) * c),
+    "itself": lambda x, c: (x, c, c - c, -c),
+    "an array": lambda x, c: (np.array([c, 1]), np.full(2, c), np.asarray(c)),
+    "a choice": lambda x, c: np.where(x.real > 1, x, c),
+    "its class": lambda x, c: x * 2 if isinstance(c, complex) else x,
+    "put": put,
+    "a loop": turned,
+    "in a container": lambda x, c: x * {"a": (c, 2)}["a"][0],
+}
+BY_VALUE: dict[str, Callable[[Any, complex], Any]] = {
+    "arithmetic": lambda x, c: x + c * 2,
+    "a part": lambda x, c: x * c.real,
+    "a test": lambda x, c: x if c == 1j else -x,
+    "a size": lambda x, c: x * abs(c),
+    "a product": lambda x, c: x + c * c,
+}
+
+
+@pytest.mark.parametrize("name", [*AT_RUN_TIME, *BY_VALUE])
+@pytest.mark.filterwarnings("ignore")
+def test_complex_numbers_of_pythons(name: str):
+    function = AT_RUN_TIME.get(name) or BY_VALUE[name]
+    jitted, x = tinyfuse.jit(function), np.arange(4.0) - 2j
+    for c in PYTHONS:
+        expected, found = function(x, c), jitted(x, c)
+        if type(expected) is not tuple:
+            expected, found = (expected,), (found,)
+        for one, other in zip(found, expected, strict=True):
+            assert type(one) is type(other)
+            np.testing.assert_array_equal(one, other, strict=True)
+    assert jitted.cache_info().misses == (1 if name in AT_RUN_TIME else len(PYTHONS))
+    signature = jitted.explain_miss(x[:2], 1j).split(":")[0]
+    assert signature.endswith("(complex128[2], complex)") == (name in AT_RUN_TIME)

@@ -18,19 +18,8 @@ from tinyfuse.dtypes import FLOAT32, FLOAT64
 from tinyfuse.graph.scalar_ops import SCALAR_OPS, cost
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.graph.special_functions import SPECIAL_FUNCTIONS
-from tinyfuse.loops.cost import count
-from tinyfuse.loops.ir import (
-    Buffer,
-    Cost,
-    For,
-    Kernel,
-    Let,
-    Local,
-    LoopKind,
-    Operation,
-    Scope,
-    Store,
-)
+from tinyfuse.loops.cost import Cost, Operation, count
+from tinyfuse.loops.ir import Buffer, For, Kernel, Let, Local, LoopKind, Scope, Store
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import KIB, MIB, REFERENCE, REFERENCE_AVX2, Machine
 from tinyfuse.records import replace

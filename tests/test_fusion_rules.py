@@ -23,6 +23,7 @@ from tinyfuse.machine import REFERENCE
 from tinyfuse.records import replace
 from tinyfuse.schedule import groups, planner, stencils
 from tinyfuse.schedule.groups import Grouping
+from tinyfuse.schedule.places import STACK_LIMIT
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.stage.build import build_stages
 from tinyfuse.stage.expr import Load, walk
@@ -447,7 +448,7 @@ def test_all_that_is_alive_at_once_fits_a_stack() -> None:
     for kernel in lowered(nine_times, ones(1024, 1024)).kernels:
         for strip in kernel.body[-1].body:
             stack = [each for each in walk_statements([strip]) if isinstance(each, Alloc)]
-            assert sum(each.buffer.nbytes for each in stack) <= 2 * stencils.STACK_BYTES
+            assert sum(each.buffer.nbytes for each in stack) <= 2 * STACK_LIMIT
 
 
 def four_times(u):

@@ -350,3 +350,50 @@ def test_nothing_beside_an_array_is_told():
     with pytest.raises(BoolConversionError) as raised:
         tinyfuse.jit(perhaps)(LINE)
     assert "the_result is None where the test is true, else float64[90]" in str(raised.value)
+
+
+def binds_its_own_variable(x: Any) -> Any:
+    n = 0
+    for i in range(6):
+        for i in range(2):
+            n += i + 1
+        if x[0] > 0:
+            x = x * 2
+        if n == 9:
+            break
+    return x * n
+
+
+def asks_an_iterator(x: Any) -> Any:
+    n, numbers = 0, iter(range(9))
+    while next(numbers) < 7:
+        n += 1
+        if x[0] > 0:
+            x = x * 2
+        if n == 3:
+            break
+    return x * n, next(numbers)
+
+
+@pytest.mark.parametrize("function", [binds_its_own_variable, asks_an_iterator])
+def test_loops_that_stay_as_they_are_are_left_too(function: Callable[[Any], Any]):
+    for given in (LINE, -LINE):
+        expected, found = function(given.copy()), tinyfuse.jit(function)(given.copy())
+        if function is asks_an_iterator:
+            assert found[1] == expected[1] == 3
+            expected, found = expected[0], found[0]
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_loops_that_stay_as_they_are_are_not_left_by_what_data_decides():
+    def left(x: Any) -> Any:
+        n = 0
+        for i in range(6):
+            for i in range(2):
+                n += i + 1
+            if x[n] > 0.5:
+                break
+        return n
+
+    with pytest.raises(BoolConversionError):
+        tinyfuse.jit(left)(LINE)

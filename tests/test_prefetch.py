@@ -86,23 +86,25 @@ def planned(function: Any, *arrays: np.ndarray) -> str:
     return Lowered(traced, traced.options, REFERENCE).as_text("schedule")
 
 
-def test_rows_of_large_arrays_are_asked_for_while_the_kernel_computes() -> None:
-    large, small = np.ones((1024, 1024), np.float32), np.ones((256, 1024), np.float32)
-    assert "prefetch(x, j by 64, out, i, 3)" in planned(softmax, large)
-    assert "  out: root; prefetch(x, j by 256, out, i, 1);" in planned(normalised, large)
-    assert "prefetch" not in planned(normalised, large[:, :1000].copy())  # ends within a line
-    assert "prefetch" not in planned(softmax, small)  # it stays in the cache
+def test_rows_of_large_arrays_are_asked_for_while_the_kernel_streams() -> None:
+    large = np.ones((8192, 1024), np.float32)
+    assert "  out: root; streamed; prefetch(x, j by 256, out, i, 1);" in planned(normalised, large)
+    text = planned(normalised, large[:, :1000].copy())  # rows end within a line
+    assert "streamed" in text
+    assert "prefetch" not in text
+    assert "prefetch" not in planned(normalised, large[:1024])  # it stays in the cache
+    assert "prefetch" not in planned(softmax, large)  # which keeps its rows in the result
     assert "prefetch" not in planned(lambda x: x - x.mean(-1, keepdims=True), large)
     assert "prefetch" not in planned(np.exp, large)  # processors do that by themselves
 
 
 def test_the_same_bits_and_c_that_says_so() -> None:
-    x = np.random.default_rng(0).standard_normal((1030, 1100)).astype(np.float32)
-    jitted = tinyfuse.jit(softmax)
+    x = np.random.default_rng(0).standard_normal((8192, 1024)).astype(np.float32)
+    jitted = tinyfuse.jit(normalised)
     text = jitted.lower(x).as_text("c")
-    assert "      tf_prefetch(x + 1100 * i + 64 * j_outer + 3300, 256);\n" in text
+    assert "      tf_prefetch(x + 1024 * i + 256 * j_outer + 1024, 1024);\n" in text
     assert "  // " not in text[text.index("static inline void tf_prefetch") :].split("\n}\n")[0]
-    assert jitted(x).tobytes() == tinyfuse.jit(softmax, fuse=False)(x).tobytes()
+    assert jitted(x).tobytes() == tinyfuse.jit(normalised, fuse=False)(x).tobytes()
 
 
 def test_an_array_without_elements_is_not_asked_for() -> None:

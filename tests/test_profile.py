@@ -25,7 +25,8 @@ from tinyfuse.inspect import measure
 from tinyfuse.inspect.limits import UNMEASURED, bytes_per_second, note, operations_per_second
 from tinyfuse.inspect.profile import KernelTime, Profile
 from tinyfuse.inspect.watch import Watched
-from tinyfuse.loops.ir import Cost, Kernel
+from tinyfuse.loops.cost import Cost
+from tinyfuse.loops.ir import Kernel
 from tinyfuse.machine import REFERENCE, REFERENCE_AVX2
 from tinyfuse.runtime.library import loaded, scratch
 from tinyfuse.runtime.toolchain import find_compiler

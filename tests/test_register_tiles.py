@@ -22,7 +22,7 @@ from tinyfuse.machine import MIB, REFERENCE, REFERENCE_AVX2, Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule import pairs, register_tiles
 from tinyfuse.schedule.edits import root_plan
-from tinyfuse.schedule.places import STACK_LIMIT, Loop
+from tinyfuse.schedule.places import REGION_LIMIT, Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.reading import read_schedule
 from tinyfuse.schedule.schedule import Schedule
@@ -651,7 +651,7 @@ def test_panels_leave_room_on_the_stack(function: Callable[..., Any], length: in
     for kernel in loops.kernels:
         buffers = {s.buffer for s in walk_statements(kernel.body) if isinstance(s, Alloc)}
         kept = [buffer.nbytes for buffer in buffers if buffer.scope is Scope.STACK]
-        assert sum(kept) <= 2 * STACK_LIMIT + 4096
+        assert sum(kept) <= 2 * REGION_LIMIT + 4096
 
 
 def tile_and_loop(kind: LoopKind, place: int, extent: int) -> list[Any]:

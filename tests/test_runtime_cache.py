@@ -384,6 +384,23 @@ def test_no_library_has_instructions_that_alternate():
     assert not _LIKE_ALTERNATING.search(library)
 
 
+WITHOUT_ANY = """
+const unsigned char of_an_instruction[] = {0xc4, 0xe2, 0xed, 0xb6, 0xc1};
+void twice(const float *restrict x, float *restrict y) {
+  for (long i = 0; i < 1024; i++)
+    y[i] = x[i] * 2.0f;
+}
+"""
+
+
+def test_bytes_that_look_like_such_an_instruction_are_none(caplog: pytest.LogCaptureFixture):
+    """The library has vectors."""
+    with caplog.at_level("INFO", logger="tinyfuse.compile"):
+        library = build(WITHOUT_ANY, "without_any").read_bytes()
+    assert _LIKE_ALTERNATING.search(library)
+    assert not [text for text in caplog.messages if "without vectors" in text]
+
+
 @pytest.mark.parametrize(
     ("code", "found"),
     [

@@ -8,9 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import tinyfuse
 from tests.test_controls import ARGUMENTS, Control, first_fault
 from tests.test_fusion import lowered
+from tinyfuse.compilation import Lowered
 from tinyfuse.lower import sharing, storage
+from tinyfuse.machine import SM_90
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.testing import schedules
 
@@ -73,6 +76,14 @@ def test_rows_of_other_lengths_lie_in_other_arrays() -> None:
 def test_what_is_read_backwards_is_not_overwritten() -> None:
     names = {name for name, _ in stack_of(text_of(mirrored, 2048, 2040))}
     assert names == {f"u_{n}_and_u_{n + 2}{at}" for n in (1, 2) for at in ("", "_1", "_2")}
+
+
+def test_threads_of_a_device_overwrite_nothing_that_others_read() -> None:
+    """They go through the rows in no order."""
+    traced = tinyfuse.jit(smoothed).trace(np.ones((2048, 2048), np.float32))
+    names = re.findall(r"scratch (\w+):", Lowered(traced, traced.options, SM_90).as_text("loops"))
+    assert len(names) == 6
+    assert all(re.match("u_[12]_and_u_[34]", name) for name in names)
 
 
 def framed(x):

@@ -9,7 +9,8 @@ import pytest
 
 import tinyfuse
 from tinyfuse.errors import VerificationError
-from tinyfuse.loops.ir import Buffer, Choice, Kernel, Loops, Repeat, Scope, Step, Steps, walk_steps
+from tinyfuse.loops.ir import Buffer, Choice, Kernel, Loops, Repeat, Scope, Step, Steps
+from tinyfuse.loops.steps import walk_steps
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower import program
 from tinyfuse.records import replace

@@ -303,10 +303,12 @@ def planned(program: Program, machine: Machine = REFERENCE) -> int:
     [
         (16, 2, REFERENCE, 1),
         (11, 3, REFERENCE, 0),  # less than half of what there is of the cache
-        (12, 1, REFERENCE, 1),  # which fills it
-        (13, 1, REFERENCE, 1),
-        (9, 1, REFERENCE_AVX2, 1),
-        (17, 1, replace(REFERENCE, l3=300 * MIB), 1),
+        (20, 1, REFERENCE, 0),  # a part of it is not found there
+        (21, 1, REFERENCE, 1),
+        (12, 1, replace(REFERENCE, cores=1), 1),  # which fills it
+        (10, 1, REFERENCE_AVX2, 0),
+        (11, 1, REFERENCE_AVX2, 1),
+        (21, 1, replace(REFERENCE, l3=300 * MIB), 1),
     ],
 )
 def test_large_results_are_streamed(

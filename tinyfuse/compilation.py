@@ -17,7 +17,8 @@ from tinyfuse.executable import Plan, plan_outputs
 from tinyfuse.graph.ir import Graph
 from tinyfuse.graph.printer import graph_text
 from tinyfuse.graph.verifier import verify_graph
-from tinyfuse.loops.ir import Cost, Kernel, Loops
+from tinyfuse.loops.cost import Cost
+from tinyfuse.loops.ir import Kernel, Loops
 from tinyfuse.loops.printer import loops_text
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.device import kernels_on_device, runs_alone

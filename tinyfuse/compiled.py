@@ -14,7 +14,8 @@ from tinyfuse.errors import SignatureMismatchError
 from tinyfuse.executable import Executable, Program, Site
 from tinyfuse.graph.ir import Atom
 from tinyfuse.kept import Kept
-from tinyfuse.loops.ir import Cost, Kernel
+from tinyfuse.loops.cost import Cost
+from tinyfuse.loops.ir import Kernel
 from tinyfuse.runtime.library import Entry, loaded
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.schedule import Schedule

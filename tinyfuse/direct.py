@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinyfuse.dtypes import FLOAT64, INT64
+from tinyfuse.dtypes import COMPLEX128, FLOAT64, INT64
 from tinyfuse.executable import Executable, as_float, as_scalar
 from tinyfuse.graph.ir import Var
 from tinyfuse.parameters import Form, Given, Plan
@@ -227,7 +227,7 @@ def _argument(origin: Origin, value: Any, spec: ArgumentSpec | None) -> Argument
         return Argument(origin, Kind.ARRAY, spec.dtype, spec.shape)
     if spec.kind == "scalar":
         return Argument(origin, Kind.SCALAR, type(value))
-    if spec.kind in _NUMBERS:
+    if spec.kind in _NUMBERS and spec.dtype != COMPLEX128:
         return Argument(origin, _NUMBERS[spec.kind], None)
     raise _IndirectError
 

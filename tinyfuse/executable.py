@@ -366,8 +366,8 @@ def as_scalar(value: Any) -> Any:
     return value[()]
 
 
-def as_float(value: Any) -> float:
-    return value if type(value) is float else value.item()
+def as_float(value: Any) -> Any:
+    return value if type(value) in (float, complex) else value.item()
 
 
 # By (is_scalar, weak); what is neither is an array.

@@ -23,6 +23,7 @@ from tinyfuse.errors import ArgumentError, SideEffectError, TinyfuseError
 from tinyfuse.parameters import Arguments, Form, Function, Options, Parameters
 from tinyfuse.pickling import plain, reduced
 from tinyfuse.signature import (
+    WEAK,
     Call,
     Key,
     ShapeDtypeStruct,
@@ -293,7 +294,7 @@ class JittedFunction(Dispatcher, Leaf):
     def _by_value(self, call: Call) -> ByValue:
         places, values = call.places, call.values
         needed = [places[at] for at in sorted(self._needs(call))]
-        floats = [at for at in needed if type(values[at]) is float]
+        floats = [at for at in needed if type(values[at]) in WEAK]
         asked = [places[at] for at in sorted(self._layouts.get(call.in_tree, ()))]
         layouts = [at for at in asked if hasattr(values[at], "strides")]
         return ByValue(tuple(floats), tuple(layouts), call.in_tree in self._writing)

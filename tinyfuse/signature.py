@@ -15,6 +15,7 @@ import numpy as np
 
 from tinyfuse.dtypes import (
     COMPLEX,
+    COMPLEX128,
     FLOAT16,
     FLOAT64,
     SUPPORTED,
@@ -94,6 +95,8 @@ def _type_of_array(value: Any) -> Any:
     return value.dtype, value.shape
 
 
+# Python's numbers that are known at run time only, where tracing needs no more than that.
+WEAK = {float: FLOAT64, complex: COMPLEX128}
 NOT_A_LEAF = object()  # in the key of a call that has to be taken apart
 
 BY_VALUE = (type(None), bool, int, str, bytes, types.FunctionType, Constant)
@@ -103,6 +106,7 @@ BY_VALUE = (type(None), bool, int, str, bytes, types.FunctionType, Constant)
 LEAF_KEYS: dict[type, Callable[[Any], Any]] = {
     np.ndarray: _type_of_array,
     float: type,
+    complex: type,
     **dict.fromkeys([dtype.type for dtype in (*SUPPORTED, *COMPLEX, FLOAT16)], type),
     **dict.fromkeys(BY_VALUE, typed),
 }
@@ -204,8 +208,8 @@ def spec_of(value: Any, by_value: bool) -> ArgumentSpec:
         return ArgumentSpec(value.shape, supported(value), "array", strides=strides)
     if isinstance(value, np.generic):
         return ArgumentSpec((), supported(value), "scalar")
-    if type(value) is float and not by_value:
-        return ArgumentSpec((), FLOAT64, "weak")
+    if type(value) in WEAK and not by_value:
+        return ArgumentSpec((), WEAK[type(value)], "weak")
     return ArgumentSpec(kind="static", value=value)
 
 
@@ -428,5 +432,5 @@ def spec_text(spec: ArgumentSpec) -> str:
     if spec.kind == "integer":
         return "int"
     if spec.kind == "weak" or spec.dtype is None:
-        return "float"
+        return "complex" if spec.dtype == COMPLEX128 else "float"
     return spec.dtype.name if spec.kind == "scalar" else describe(spec.shape, spec.dtype)

@@ -23,8 +23,8 @@ from tinyfuse.loops.conversions import (
     operand_row,
     widened,
 )
-from tinyfuse.loops.divisions import holds_fractions, shared_division
-from tinyfuse.loops.ir import Buffer, For, Kernel, Row, Scope, Statement, Store
+from tinyfuse.loops.divisions import shared_division
+from tinyfuse.loops.ir import Buffer, For, Row, Scope, Statement, Store
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import with_values
 from tinyfuse.loops.streaming import BLOCK, read_ahead
@@ -36,10 +36,15 @@ LEAST_BLOCK = 64
 
 
 class KernelText(Protocol):
-    """What writes the function around the loop."""
+    """What writes the function around the loop.
 
-    kernel: Kernel
+    divided: loops that divide rows of exponentials, with those that store them. sizes: the names
+    of what is known then of their sizes.
+    """
+
     used: dict[str, None]
+    divided: dict[For, For]
+    sizes: dict[For, str]
 
     def steps(self, node: For, first: str, last: str) -> list[str]: ...
     def row(self, row: Row) -> str: ...
@@ -225,10 +230,8 @@ class BlockLoop:
         assert isinstance(dividend, Load)
         dividends = self._row(dividend.source, dividend.indices[0])
         rows = (self._row(store.buffer, store.position), dividends)
-        fractions = holds_fractions(dividend.source, self.kernel.kernel)
-        function = "tf_divide_fractions_float" if fractions else "tf_divide_row_float"
         arguments = [*map(self.kernel.row, rows), self._count(), self.kernel.value(divisor)]
-        return [f"{self.kernel.prelude_call(function, *arguments)};"]
+        return [f"{self.kernel.prelude_call('tf_divide_row_float', *arguments)};"]
 
     def _steps(self, body: Sequence[Statement]) -> list[str]:
         loop = For(self.loop.variable, self.loop.kind, tuple(body))

@@ -12,12 +12,13 @@ from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
 from tinyfuse.emit.decided_places import DecidedPlaces
 from tinyfuse.emit.entry import EntryCalls
-from tinyfuse.emit.exponentials import lines_with_exponentials
+from tinyfuse.emit.exponentials import line_with_quotients, lines_with_exponentials
 from tinyfuse.emit.expression import Expressions, InLoop
 from tinyfuse.emit.interleaving import INTERLEAVED, has_long_steps
 from tinyfuse.emit.pieces import PIECES, writes_pieces
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.emit.vectors import VectorLoop
+from tinyfuse.loops.divided_exponentials import divided_exponentials
 from tinyfuse.loops.ir import (
     Alloc,
     Block,
@@ -39,11 +40,11 @@ from tinyfuse.loops.ir import (
     Store,
     Transpose,
     While,
-    buffers_in,
     walk_statements,
 )
 from tinyfuse.loops.names import local_names, names_in
 from tinyfuse.loops.rewrite import values_of
+from tinyfuse.loops.steps import buffers_in
 from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr, Load, Op, walk
 from tinyfuse.stage.index import index_text
@@ -247,6 +248,8 @@ class KernelText:
         self.parallel = kernel.parallel
         self.taken = {*self.locals.values(), *names_in(kernel)}
         self.streams = False
+        self.divided: dict[For, For] = {}
+        self.sizes: dict[For, str] = {}
 
     def function(self, others: Sequence[Kernel]) -> str:
         """Its text; others: kernels that call it with other arrays."""
@@ -272,6 +275,7 @@ class KernelText:
     def block(self, statements: Sequence[Statement], indent: str) -> list[str]:
         lines: list[str] = []
         previous: Statement | None = None
+        self.divided.update(divided_exponentials(statements))
         for statement in statements:
             register = self.register_start(previous, statement)
             if register:
@@ -372,7 +376,9 @@ class KernelText:
         if node is self.parallel:
             first, last = "begin", "end"
         self.streams = self.streams or streams(node)
-        if goes_by_blocks(node):
+        if node in self.divided:
+            lines = [line_with_quotients(node, self)]
+        elif goes_by_blocks(node):
             single = node is not self.parallel and fits_a_block(node)
             taken = self.taken if single else set(self.taken)
             lines = BlockLoop(node, self, taken, single).lines(first, last)

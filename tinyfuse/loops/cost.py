@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,12 +15,10 @@ from tinyfuse.loops.ir import (
     Block,
     Buffer,
     Copy,
-    Cost,
     For,
     HalveRow,
     If,
     Let,
-    Operation,
     Prefetch,
     Scope,
     SortRow,
@@ -42,6 +40,41 @@ _OUTSIDE = (Scope.ARGUMENT, Scope.SCRATCH)
 IN_REGISTERS = 512
 # Bytes of lines touched one by one that are still in the L1 when their next elements are needed.
 REUSED = 1 << 14
+
+
+class Operation(NamedTuple):
+    """A kind of scalar operation.
+
+    name: a row of `graph.scalar_ops.SCALAR_OPS`, fma, cast or sort. dtype: the
+    widest of its operands and its result. vector: whether several elements are computed at once.
+    """
+
+    name: str
+    dtype: np.dtype
+    vector: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one run of a kernel does.
+
+    flops: arithmetic operations, of any dtype; a fused multiply-add is two.
+    bytes_read, bytes_written: of the caller's arrays and the scratch memory, each element once.
+    accesses: bytes that are loaded and stored, each time; none where a register has them already.
+    lines: bytes of the cache lines that elements lie in which are far apart, each time.
+    chain: operations that have to wait for the result of the one before, in additions.
+    operations: how often each kind of scalar operation is done, in order of first use; in a loop
+        once where all its steps do the same.
+    """
+
+    flops: int
+    bytes_read: int
+    bytes_written: int
+    accesses: int = 0
+    lines: int = 0
+    chain: int = 0
+    operations: tuple[tuple[Operation, int], ...] = ()
+
 
 Key = TypeVar("Key", Buffer, Operation)
 Place = tuple[For | None, Buffer, Affine]  # an element of a buffer in each step of a loop

@@ -8,18 +8,12 @@ from typing import TypeGuard
 import numpy as np
 
 from tinyfuse.dtypes import FLOAT32
-from tinyfuse.graph.scalar_ops import EXP_NONPOSITIVE
 from tinyfuse.loops.invariants import Varying
 from tinyfuse.loops.ir import (
-    Buffer,
     For,
-    Kernel,
     Let,
-    Scope,
     Statement,
     Store,
-    walk_statements,
-    written_by,
 )
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.stage.expr import Const, Expr, Load, Op, walk
@@ -35,6 +29,27 @@ def shared_division(loop: For) -> Op | None:
 
     Among other operations processors have time to divide; to keep the quotients takes longer.
     """
+    found = _division(loop)
+    return found[1] if found and _dividend(found[1]).source is not found[0].buffer else None
+
+
+def division_in_place(loop: For) -> Op | None:
+    """The same of elements that each quotient takes the place of."""
+    found = _division(loop)
+    if found is None:
+        return None
+    store, node = found
+    dividend = _dividend(node)
+    return node if (dividend.source, *dividend.indices) == (store.buffer, store.position) else None
+
+
+def _dividend(division: Op) -> Load:
+    dividend = division.operands[0]
+    assert isinstance(dividend, Load)
+    return dividend
+
+
+def _division(loop: For) -> tuple[Store, Op] | None:
     store = loop.body[0]
     if loop.variable.extent < LEAST_ROW or len(loop.body) > 1 or not isinstance(store, Store):
         return None
@@ -44,25 +59,10 @@ def shared_division(loop: For) -> Op | None:
     if not isinstance(node, Op) or node.name != "divide" or node.dtype != FLOAT32:
         return None
     dividend, divisor = node.operands
-    if not is_in_row(dividend, loop) or dividend.source in varying.written:
-        return None
-    if any(varying.look_at(part) for part in walk(divisor)):
+    if not is_in_row(dividend, loop) or any(varying.look_at(part) for part in walk(divisor)):
         return None
     multiplies = isinstance(divisor, Const) and np.frexp(divisor.value)[0] == 0.5
-    return None if multiplies else node
-
-
-def holds_fractions(buffer: Buffer, kernel: Kernel) -> bool:
-    """Whether all that a kernel stores in memory of its own is from 0 to 1, or NaN."""
-    if buffer.scope is not Scope.STACK:
-        return False
-    writers = [node for node in walk_statements(kernel.body) if buffer in written_by(node)]
-    return bool(writers) and all(
-        isinstance(node, Store)
-        and isinstance(node.value, Op)
-        and node.value.name == EXP_NONPOSITIVE
-        for node in writers
-    )
+    return None if multiplies else (store, node)
 
 
 def is_in_row(node: Expr, loop: For) -> TypeGuard[Load]:

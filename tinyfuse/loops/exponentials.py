@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tinyfuse.dtypes import FLOAT32
 from tinyfuse.graph.scalar_ops import EXP_NONPOSITIVE
-from tinyfuse.loops.divisions import is_in_row
+from tinyfuse.loops.divisions import is_along, is_in_row
 from tinyfuse.loops.invariants import varying_in
-from tinyfuse.loops.ir import For, Let, Local, Store
+from tinyfuse.loops.ir import Buffer, For, Let, Local, Row, Store
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.stage.expr import Load, Op, always_run, walk
+from tinyfuse.stage.index import Affine
 
 # Elements of a row from which on it pays: the largest of their sizes is found for each row.
 LEAST_ROW = 64
@@ -37,6 +38,23 @@ def exponentials_below(loop: For) -> list[Op]:
             named.add(statement.local)
             varying.name(statement.local, statement.value)
     return [node for node in found if row_of(node).source not in varying.written]
+
+
+def exponentials_alone(loop: For) -> tuple[Row, Op] | None:
+    """Where the exponentials of such a loop go, side by side, if that is all that it does; and
+    what they are."""
+    found = exponentials_below(loop)
+    store = loop.body[0]
+    if not found or len(loop.body) > 1 or not isinstance(store, Store) or store.value != found[0]:
+        return None
+    if store.offset is not None or not is_along(store.position, loop):
+        return None
+    return first_of(store.buffer, store.position, loop), found[0]
+
+
+def first_of(buffer: Buffer, position: Affine, loop: For) -> Row:
+    """The row that a loop goes along, from its first element on."""
+    return Row(buffer, position.substitute({loop.variable: loop.variable.start}))
 
 
 def row_of(node: Op) -> Load:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyfuse.records import dataclass, replace
+from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr
 from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Sort
 
 if TYPE_CHECKING:
+    from tinyfuse.loops.cost import Cost
     from tinyfuse.source import Source
 
 
@@ -266,40 +267,6 @@ Statement = (
 )
 
 
-class Operation(NamedTuple):
-    """A kind of scalar operation.
-
-    name: a row of `graph.scalar_ops.SCALAR_OPS`, fma, cast or sort. dtype: the
-    widest of its operands and its result. vector: whether several elements are computed at once.
-    """
-
-    name: str
-    dtype: np.dtype
-    vector: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one run of a kernel does.
-
-    flops: arithmetic operations, of any dtype; a fused multiply-add is two.
-    bytes_read, bytes_written: of the caller's arrays and the scratch memory, each element once.
-    accesses: bytes that are loaded and stored, each time; none where a register has them already.
-    lines: bytes of the cache lines that elements lie in which are far apart, each time.
-    chain: operations that have to wait for the result of the one before, in additions.
-    operations: how often each kind of scalar operation is done, in order of first use; in a loop
-        once where all its steps do the same.
-    """
-
-    flops: int
-    bytes_read: int
-    bytes_written: int
-    accesses: int = 0
-    lines: int = 0
-    chain: int = 0
-    operations: tuple[tuple[Operation, int], ...] = ()
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
     """One loop nest: one call of a C function.
@@ -383,44 +350,6 @@ class Choice:
 
 
 Step = Kernel | Repeat | Choice
-
-
-def walk_steps(steps: Steps) -> Iterator[Steps | Step]:
-    """Steps and all that is inside them, in the order in which they are written."""
-    yield steps
-    for step in steps.body:
-        yield step
-        if not isinstance(step, Kernel):
-            for inner in (step.steps,) if isinstance(step, Repeat) else step.branches:
-                yield from walk_steps(inner)
-
-
-def map_kernels(steps: Steps, change: Callable[[Kernel], Kernel | None]) -> Steps:
-    """Steps with each kernel changed, or left out, in the order in which they are written."""
-    body: list[Step] = []
-    for step in steps.body:
-        if isinstance(step, Kernel):
-            changed = change(step)
-            body += [] if changed is None else [changed]
-        elif isinstance(step, Repeat):
-            body.append(replace(step, steps=map_kernels(step.steps, change)))
-        else:
-            branches = tuple([map_kernels(branch, change) for branch in step.branches])
-            body.append(replace(step, branches=branches))
-    return Steps(tuple(body), steps.moves)
-
-
-def buffers_in(steps: Steps) -> set[Buffer]:
-    """The buffers of its kernels, and those that decide about steps or are exchanged."""
-    return {buffer for node in walk_steps(steps) for buffer in _buffers_of(node) if buffer}
-
-
-def _buffers_of(node: Steps | Step) -> tuple[Buffer | None, ...]:
-    if isinstance(node, Kernel):
-        return node.parameters
-    if isinstance(node, Steps):
-        return tuple([buffer for move in node.moves for buffer in move])
-    return (node.index,) if isinstance(node, Choice) else (node.turn, *node.decides)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -34,10 +34,10 @@ from tinyfuse.loops.ir import (
     Sync,
     Transpose,
     While,
-    walk_steps,
 )
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.loops.sorting import work_type
+from tinyfuse.loops.steps import walk_steps
 from tinyfuse.loops.streaming import can_stream
 from tinyfuse.loops.transposes import LANES
 from tinyfuse.stage.bounds import Facts

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tinyfuse.loops.ir import Cost, Statement, parallel_loop
+from tinyfuse.loops.cost import Cost
+from tinyfuse.loops.ir import Statement, parallel_loop
 from tinyfuse.machine import Machine
 from tinyfuse.schedule.cost import seconds
 

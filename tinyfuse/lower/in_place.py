@@ -23,12 +23,11 @@ from tinyfuse.loops.ir import (
     Step,
     Steps,
     Store,
-    buffers_in,
     children,
     walk_statements,
-    walk_steps,
 )
 from tinyfuse.loops.rewrite import with_buffers, with_inside
+from tinyfuse.loops.steps import buffers_in, walk_steps
 from tinyfuse.lower.grain import grain
 from tinyfuse.lower.streaming import stream
 from tinyfuse.machine import Machine

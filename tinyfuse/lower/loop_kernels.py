@@ -28,12 +28,11 @@ from tinyfuse.loops.ir import (
     Steps,
     Store,
     While,
-    map_kernels,
     walk_statements,
-    walk_steps,
 )
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import with_buffers, with_inside
+from tinyfuse.loops.steps import map_kernels, walk_steps
 from tinyfuse.records import replace
 from tinyfuse.stage.expr import Const, Expr, Index, Load, Op
 from tinyfuse.stage.index import Affine, Axis, affine

@@ -41,6 +41,7 @@ from tinyfuse.lower.point import Point
 from tinyfuse.lower.reads import Reads, reads_of
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.registers import require_registers, with_registers
+from tinyfuse.lower.rows_in_results import with_rows_in_results
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.sharing import place_over, shares
 from tinyfuse.lower.storage import Names, Storage, parts_of, whole_lines
@@ -139,7 +140,7 @@ class _Lowering(ChainLowering):
         if layout is not None:
             parts = parts_of(stage.axes, extents, layout)
         lead = 0
-        if scope is Scope.STACK and extents and not parts:
+        if scope is Scope.STACK and extents and not parts and not self.machine.device:
             extents, lead = whole_lines(
                 extents, stage.dtype.itemsize, self._first_test(stage, region)
             )
@@ -222,7 +223,7 @@ class _Lowering(ChainLowering):
         spent = counts.cost()
         return Kernel(
             self._kernel_name(stage),
-            body,
+            body if self.machine.device else with_rows_in_results(body),
             counts.parameters(),
             frozenset(counts.written),
             tuple(s.name for s in computed),
@@ -417,7 +418,7 @@ class _Lowering(ChainLowering):
         values = {axis: _point_of(axis, range_) for axis, range_ in regions[stage].items()}
         loads = [load for load in self.reads[stage].loads if load.source is source]
         plan, own, other = self.places.plans[stage], self.storage[stage], self.storage[source]
-        return place_over(stage, plan, loads, values, own, other)
+        return place_over(stage, plan, loads, values, own, other, bool(self.machine.device))
 
     def _scope(self, stage: Stage, region: Ranges) -> Scope:
         single = all(range_.extent == 1 for range_ in region.values())

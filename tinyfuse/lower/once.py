@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from tinyfuse.loops.ir import (
-    Buffer,
-    Choice,
-    Kernel,
-    Loops,
-    Repeat,
-    Scope,
-    Steps,
-    map_kernels,
-    walk_steps,
-)
+from tinyfuse.loops.ir import Buffer, Choice, Kernel, Loops, Repeat, Scope, Steps
 from tinyfuse.loops.names import unused
+from tinyfuse.loops.steps import map_kernels, walk_steps
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.records import dataclass
 

@@ -4,19 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tinyfuse.loops.ir import (
-    Buffer,
-    Choice,
-    Kernel,
-    Loops,
-    Moves,
-    Repeat,
-    Scope,
-    Step,
-    Steps,
-    buffers_in,
-    walk_steps,
-)
+from tinyfuse.loops.ir import Buffer, Choice, Kernel, Loops, Moves, Repeat, Scope, Step, Steps
+from tinyfuse.loops.steps import buffers_in, walk_steps
 from tinyfuse.lower.in_place import in_place, with_other_buffers
 from tinyfuse.lower.loop_kernels import with_loop_kernels
 from tinyfuse.lower.lower import lower

@@ -98,12 +98,14 @@ def place_over(
     values: Mapping[Axis, Affine],
     own: Storage,
     source: Storage,
+    by_threads: bool,
 ) -> int | None:
     """How far behind the first element of one that it reads a stage can begin, in whole lines.
 
     Its elements are stored in the order in which they lie, so none of them may lie where one is
     that it reads later: the place of each is the first that is read for it, or before. None where
-    that cannot be told. loads: of the other one. values: of the axes, at any element.
+    that cannot be told. loads: of the other one. values: of the axes, at any element. by_threads:
+    whether those of a device go through them, in no order.
     """
     if stage.reduce_axes or stage.row_axis or stage.scatter or any(load.data for load in loads):
         return None
@@ -114,7 +116,8 @@ def place_over(
     apart = [source.position(indices) - place for indices in found]
     if not apart or not all(each.is_constant for each in apart):
         return None
-    if any(each.constant for each in apart) and not _goes_in_order(stage, plan):
+    in_order = not by_threads and _goes_in_order(stage, plan)
+    if any(each.constant for each in apart) and not in_order:
         return None
     line = LINE_BYTES // stage.dtype.itemsize
     return _first([each.constant for each in apart]) // line * line

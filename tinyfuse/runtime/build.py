@@ -20,7 +20,7 @@ from tinyfuse.runtime.toolchain import Compiler, environment, find_compiler
 
 log = logging.getLogger("tinyfuse.compile")
 
-CACHE_VERSION = "2"  # of what a key is made of and of how libraries are called
+CACHE_VERSION = "3"  # of what a key is made of and of how libraries are called
 SHOWN_LINES = 20  # of a compiler's complaint
 # What gcc says where it is at fault itself, mostly in its vectorizer. Results are the same without.
 CRASH = "internal compiler error"
@@ -152,7 +152,8 @@ def _alternates(library: Path, command: list[str], where: Path) -> bool:
     if not library.exists() or not _LIKE_ALTERNATING.search(library.read_bytes()):
         return False
     text = library.with_suffix(".s")
-    run_compiler([*command, "-S", "-o", text.name], library.parent, environment(where))
+    to_text = [text.name if each == library.name else each for each in command]
+    run_compiler([*to_text, "-S"], library.parent, environment(where))
     return not text.exists() or bool(_ALTERNATING.search(text.read_bytes()))
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from tinyfuse.dtypes import FLOAT64
 from tinyfuse.graph.scalar_ops import SCALAR_OPS, cost
-from tinyfuse.loops.cost import flops, widest
-from tinyfuse.loops.ir import Cost, Kernel, Operation
+from tinyfuse.loops.cost import Cost, Operation, flops, widest
+from tinyfuse.loops.ir import Kernel
 from tinyfuse.machine import Machine
 from tinyfuse.stage.analysis import comparisons, is_operation, operation_name
 from tinyfuse.stage.expr import Expr, loads, walk

@@ -14,7 +14,7 @@ from tinyfuse.loops.vectors import has_vectors
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.loop_order import place_of, reads_through, with_inlined
-from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places
+from tinyfuse.schedule.places import REGION_LIMIT, Loop, Places
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import axes_telling, fixed_stages, only_axis, point_cost
 from tinyfuse.stage.expr import Cast, Expr, IndexTest, Load, Op, depends_on, walk
@@ -431,7 +431,7 @@ def _in_registers(
         height, vectors, each = shape
         return each * -(-rows // height) * height * -(-columns // (vectors * lanes)) * vectors
 
-    largest = min(STACK_LIMIT, machine.l2 // 2)
+    largest = min(REGION_LIMIT, machine.l2 // 2)
     most = largest // (length * lanes * stage.dtype.itemsize)  # vectors of a panel
     inner = [axis.extent for axis in stage.reduce_axes if axis.extent > 1]
     known = (SHAPES_OF_SHORT if len(inner) > 1 and inner[-1] <= SHORT else SHAPES)[registers]

@@ -14,8 +14,10 @@ from tinyfuse.stage.expr import Load
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage, Stages
 
-# Bytes of one stage's region inside a kernel; a thread's stack holds megabytes.
+# Bytes of one array inside a kernel; a thread's stack holds megabytes.
 STACK_LIMIT = 1 << 20
+# The same of one of several that a plan makes there.
+REGION_LIMIT = 1 << 19
 # Bytes of a row from which on each of several begins with a cache line there.
 LONG_ROW = 512
 # A loop over which index tests change more often than this is not cut: its tests run.

@@ -111,10 +111,10 @@ def _scheduled(
         schedule, found = tile_reductions(schedule, found, machine, stored)
         schedule, found = sum_side_by_side(schedule, found, machine, stored)
         schedule, found = copy_transposed(schedule, found, machine, stored)
-        schedule = split_at_periods(schedule, stored)
-        schedule = prefetch_rows(scan_side_by_side(schedule), machine)
+        schedule = scan_side_by_side(split_at_periods(schedule, stored))
         schedule, found = join_vector_products(schedule, found, stored)
-    return stream_large_results(schedule, machine), found
+    schedule = stream_large_results(schedule, machine)
+    return prefetch_rows(schedule, machine) if fuse else schedule, found
 
 
 def _is_within(schedule: Schedule, stage: Stage, names: set[str]) -> bool:

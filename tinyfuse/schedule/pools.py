@@ -16,7 +16,7 @@ from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import reads_through
 from tinyfuse.schedule.pairs import along, pair_of, tile_shape
-from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places, Site
+from tinyfuse.schedule.places import REGION_LIMIT, Loop, Places, Site
 from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.analysis import only_axis
@@ -74,7 +74,7 @@ def _pool(places: Places, product: Stage, machine: Machine) -> Pool | None:
     width = tile_shape(places, product, pair[0].extent, columns.extent, machine)[1]
     width = columns.extent if columns is root.axes[-1] else width
     held = math.prod(product.shape) // rows.extent // columns.extent * width
-    if held * product.dtype.itemsize > min(STACK_LIMIT, machine.l2 // 2):
+    if held * product.dtype.itemsize > min(REGION_LIMIT, machine.l2 // 2):
         return None
     return Pool(product, root, rows, columns, width)
 

@@ -1,8 +1,9 @@
 """Which rows are asked for ahead of their use: those of arrays that no cache holds.
 
 Processors fetch ahead of loops by themselves, but not from the end of a row to the next one when
-other loops run in between. So while a kernel computes on a row that it has loaded, it asks for one
-of the next, a few lines at a time.
+other loops run in between. So while a kernel computes on a row that it has loaded, it asks for the
+next, a few lines at a time; but only while it streams what it computes, for memory is busy with
+fetching the lines of other results.
 """
 
 from __future__ import annotations
@@ -21,26 +22,19 @@ from tinyfuse.stage.ir import Stage
 
 # Bytes of a row from which on it is worth asking for.
 LEAST_ROW = 1 << 10
-# Elements in whose time the lines of as many are asked for; of a result, those of a block, as they
-# are computed before they are stored where it is streamed.
-STEP = 64
-# How many rows ahead of its own a stage inside a kernel asks: the end of the next row would be
-# read before it is there, as what is left of a row takes less time than to fetch it; and the one
-# after it is what processors fetch by themselves by then.
-AHEAD = 3
 
 
 def prefetch_rows(schedule: Schedule, machine: Machine) -> Schedule:
     """In kernels that go through the rows of a large array more than once, and compute long on each
-    element, ask for the rows that follow."""
+    element of a result that they stream, ask for the rows that follow."""
     places = schedule.places
-    large = _large(schedule, machine)
-    for root in places.kernels if large else ():
+    streaming = [root for root in places.kernels if schedule[root].streamed]
+    large = _large(schedule, machine) if streaming else set[Stage]()
+    for root in streaming if large else ():
         for source in _read(schedule, root, large):
-            readers = [s for s in places.inside(Site(root, None)) if _reads(schedule, s, source)]
-            last = [root] if _reads(schedule, root, source) and _is_whole_lines(root) else []
-            if len(readers) + len(last) > 1:
-                schedule = _prefetched(schedule, root, source, [*readers, *last])
+            others = [s for s in places.inside(Site(root, None)) if _reads(schedule, s, source)]
+            if others and _reads(schedule, root, source) and _is_whole_lines(root):
+                schedule = _prefetched(schedule, root, source)
     return schedule
 
 
@@ -78,19 +72,13 @@ def _is_at_root(schedule: Schedule, stage: Stage) -> bool:
     )
 
 
-def _prefetched(schedule: Schedule, root: Stage, source: Stage, readers: list[Stage]) -> Schedule:
-    """Ask for rows in the first reader that computes long enough on each element."""
+def _prefetched(schedule: Schedule, root: Stage, source: Stage) -> Schedule:
+    """Ask for the next row, a block of the result at a time."""
     rows = _rows(schedule, root, source)
-    for reader in readers if rows else ():
-        assert rows is not None
-        if _computes_long(schedule, reader) and not schedule[reader].prefetch:
-            axis = reader.axes[-1]
-            last = reader is root
-            step = BLOCK // reader.dtype.itemsize if last else STEP
-            ahead = 1 if last else AHEAD
-            split = schedule.split(reader, axis, step)
-            return split.prefetch(reader, source, Loop(axis, step), (root, rows), ahead)
-    return schedule
+    if rows is None or schedule[root].prefetch or not _computes_long(schedule, root):
+        return schedule
+    axis, step = root.axes[-1], BLOCK // root.dtype.itemsize
+    return schedule.split(root, axis, step).prefetch(root, source, Loop(axis, step), (root, rows))
 
 
 def _is_whole_lines(root: Stage) -> bool:
@@ -110,12 +98,10 @@ def _rows(schedule: Schedule, root: Stage, source: Stage) -> Loop | None:
 
 def _computes_long(schedule: Schedule, stage: Stage) -> bool:
     """Whether a stage computes its elements one by one, and memory has time for more meanwhile."""
-    loops = schedule[stage].loops
-    if stage.reduce_axes or stage.row_axis or stage.scatter or not loops:
+    loop = schedule[stage].loops[-1]
+    if loop.kind is not LoopKind.VECTOR or loop.axis.extent * stage.dtype.itemsize <= BLOCK:
         return False
-    if loops[-1].kind is not LoopKind.VECTOR or loops[-1].axis.extent <= STEP:
-        return False
-    return loops[-1].axis is stage.axes[-1] and _cost(schedule, stage) >= LONG_COMPUTATION
+    return _cost(schedule, stage) >= LONG_COMPUTATION
 
 
 def _cost(schedule: Schedule, stage: Stage) -> int:

@@ -21,7 +21,7 @@ from tinyfuse.schedule.copying import rolled
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS
 from tinyfuse.schedule.pairs import Panels, Tile, tile_of, visits
-from tinyfuse.schedule.places import STACK_LIMIT, Loop, Site
+from tinyfuse.schedule.places import REGION_LIMIT, Loop, Site
 from tinyfuse.schedule.schedule import Draft, Schedule
 from tinyfuse.stage.analysis import fixed_stages
 from tinyfuse.stage.copies import CacheRead, changes, copies
@@ -206,7 +206,7 @@ def _group(tile: Tile, machine: Machine) -> Loop | None:
     wanted = STEPS_PER_CORE * machine.cores if machine.cores > 1 else 1
     for count in range(GROUP_BYTES // (tile.width * itemsize), 1, -1):
         group = Loop(tile.columns, count * tile.width)
-        fits = length * group.step * itemsize <= min(STACK_LIMIT, machine.l2 // 2)
+        fits = length * group.step * itemsize <= min(REGION_LIMIT, machine.l2 // 2)
         if fits and tile.columns.extent % group.step == 0 and group.steps >= wanted:
             return group
     return None
@@ -252,7 +252,7 @@ def _with_panels(
     kernel = schedule.places.chain(root)[-1].name
     held = stack[kernel] + tile.panel_bytes(panels)
     alone = schedule.readers(copy) == (schedule.current(summed),)
-    if place and alone and panels.movable and held <= min(STACK_LIMIT, machine.l2 // 2):
+    if place and alone and panels.movable and held <= min(REGION_LIMIT, machine.l2 // 2):
         stack[kernel] = held
         return schedule.compute_at(copy, root, place)
     if machine.cores > 1 and math.prod(copy.shape) >= PARALLEL_ELEMENTS:

@@ -15,7 +15,7 @@ from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.pairs import along, pair_of, takes_each_element, tile_of, tile_shape
-from tinyfuse.schedule.places import STACK_LIMIT, Loop, Places, Site, StagePlan
+from tinyfuse.schedule.places import REGION_LIMIT, Loop, Places, Site, StagePlan
 from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.index import Axis
@@ -150,7 +150,7 @@ def _blocks(places: Places, root: Stage, machine: Machine) -> Blocks | None:
         return None
     inside = len(root.axes[: root.axes.index(loop.axis) + 1])
     row = sum(math.prod(stage.shape[inside:]) * stage.dtype.itemsize for stage in moved)
-    most = min(STACK_LIMIT, machine.l2 // 2) // max(1, row)
+    most = min(REGION_LIMIT, machine.l2 // 2) // max(1, row)
     extent = loop.axis.extent
     shared = max(LEAST, extent // (BLOCKS_PER_CORE * machine.cores))
     rows = min(ROWS, most, shared if loop.kind is LoopKind.PARALLEL else extent)

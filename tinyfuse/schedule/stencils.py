@@ -18,7 +18,7 @@ from tinyfuse.machine import LINE_BYTES, Machine
 from tinyfuse.records import dataclass, field, replace
 from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.groups import PLACES_PER_CORE, Group, Grouping, Read, Unit
-from tinyfuse.schedule.places import LONG_ROW, STACK_LIMIT
+from tinyfuse.schedule.places import LONG_ROW, REGION_LIMIT, STACK_LIMIT
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage
@@ -33,8 +33,6 @@ RING_ROW = 64
 MOST_RINGS = 3
 # How many times as much as needed strips may compute.
 MOST_RECOMPUTED = 1.25
-# Bytes of a thread's stack that strips may take in all.
-STACK_BYTES = 1 << 20
 # Operations of one kernel, and stages in it: of each the C compiler sees up to three copies.
 CHAIN_OPERATIONS = 200
 CHAIN_STAGES = 12
@@ -274,14 +272,13 @@ class Stencils:
             return None
         lengths = {u.root: _power_of_two(chain.halos[u.root].width + 1) for u in chain.members}
         kept = sum(length * _row_bytes(stage) for stage, length in lengths.items())
-        return lengths if kept <= min(self.machine.l2 // 2, STACK_LIMIT) else None
+        return lengths if kept <= min(self.machine.l2 // 2, REGION_LIMIT) else None
 
     def _strip(self, chain: Chain) -> int | None:
         """How many rows of the last unit to compute at a time; None where no number is good."""
         wide = max(chain.halos[unit.root].width for unit in chain.members)
-        row = max(_row_bytes(unit.root) for unit in chain.members)
         alive = self._alive(chain) + sum(map(_row_bytes, chain.copied))
-        rows = min(min(self.machine.l2 * 3 // 4, STACK_BYTES) // alive, STACK_LIMIT // row) - wide
+        rows = min(self.machine.l2 * 3 // 4, STACK_LIMIT) // alive - wide
         rows = min(rows, chain.rows.extent // (PLACES_PER_CORE * self.machine.cores))
         if rows < 1:
             return None
@@ -306,6 +303,8 @@ class Stencils:
 
     def _takes_place(self, unit: Unit, other: Unit) -> bool:
         """Whether a unit can be stored where another one lies while it reads that one's rows."""
+        if self.machine.device:  # whose threads go through them in no order
+            return False
         stage, source = unit.root, other.root
         reads = [read for read in self.grouping.reads[stage] if read.source is source]
         if stage.dtype != source.dtype or _row_bytes(stage) != _row_bytes(source):

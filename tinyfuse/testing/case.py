@@ -18,7 +18,7 @@ from tinyfuse.graph.primitives import gather
 from tinyfuse.graph.rewrites import rewritten
 from tinyfuse.graph.verifier import verify_graph
 from tinyfuse.memory import share_elements
-from tinyfuse.signature import with_aliases
+from tinyfuse.signature import WEAK, with_aliases
 from tinyfuse.stage.build_program import build_program
 from tinyfuse.stage.ir import Stages
 from tinyfuse.stage.program import Program as StagedProgram
@@ -263,8 +263,8 @@ def _spec(leaf: Any) -> ArgumentSpec:
         return ArgumentSpec(leaf.shape, leaf.dtype, "array", strides=leaf.strides)
     if isinstance(leaf, np.generic):
         return ArgumentSpec((), leaf.dtype, "scalar")
-    if isinstance(leaf, float):
-        return ArgumentSpec((), np.dtype(np.float64), "weak")
+    if type(leaf) in WEAK:
+        return ArgumentSpec((), WEAK[type(leaf)], "weak")
     return _static(leaf)
 
 

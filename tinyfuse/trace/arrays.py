@@ -18,6 +18,7 @@ from tinyfuse.trace.operations import cast, holds_tracer, is_traced, traced
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
+from tinyfuse.trace.weak_complex import TracedComplex
 
 
 def joined_array(value: Any, dtype: Any = None) -> Tracer:
@@ -77,10 +78,14 @@ def _as_numpy_joins(value: Any, dtype: Any) -> np.ndarray:
     return like
 
 
+# Numbers of the same types as those that stand for Python's.
+_LIKE = {TracedFloat: 0.0, TracedInt: 0, TracedComplex: 0j}
+
+
 def _with_real_arrays(value: Any) -> Any:
     """The same lists, with arrays and scalars of the same types in place of tracers."""
-    if type(value) in (TracedFloat, TracedInt):
-        return 0.0 if type(value) is TracedFloat else 0
+    if type(value) in _LIKE:
+        return _LIKE[type(value)]
     if type(value) is Tracer:
         return value.dtype.type(0) if value._scalar else np.zeros(value.shape, value.dtype)
     return (

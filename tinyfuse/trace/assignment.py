@@ -14,13 +14,18 @@ from tinyfuse.trace.builder import active
 from tinyfuse.trace.cells import require_writable, write
 from tinyfuse.trace.dispatch import as_method, listed
 from tinyfuse.trace.elementwise import apply
-from tinyfuse.trace.operations import Shape, cast_atom, holds_tracer, traced
+from tinyfuse.trace.operations import Shape, cast_atom, holds_tracer, is_traced, traced
 from tinyfuse.trace.outputs import chosen_atom, fitted_atom, full_atom, mask_atom, require_traced
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat, TracedInt
+from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.trace.weak_complex import TracedComplex
 
 _NUMBERS = (bool, int, float, complex, np.generic)
+
+
+# The kinds of arrays that any number of this type can be put into.
+_TAKING = {TracedFloat: "bfc", TracedComplex: "c"}
 
 
 def assigned_atom(value: Any, dtype: np.dtype, shape: Shape, one: bool = False) -> Atom:
@@ -31,11 +36,10 @@ def assigned_atom(value: Any, dtype: np.dtype, shape: Shape, one: bool = False) 
     integer.
     """
     kind = type(value)
-    computed = kind is TracedInt or (kind is TracedFloat and value._index is None)
-    if kind is not Tracer and not computed and isinstance(value, _NUMBERS):
+    if not is_traced(value) and isinstance(value, _NUMBERS):
         return Literal(_converted(value, dtype))
-    if kind is TracedFloat and dtype.kind in "iu":
-        raise NeedsValue(value._index, "x[...] = a, of integers")
+    if dtype.kind not in _TAKING.get(kind, dtype.kind):
+        raise NeedsValue(value._index, "x[...] = a")  # which raises, or depends on the value
     x = value if kind is Tracer else _as_tracer(value, dtype)
     if not shape and x.ndim and (one or isinstance(value, (list, tuple))):
         if dtype == BOOL and x.size == 1:

@@ -14,6 +14,7 @@ from tinyfuse.trace.elements import REFUSALS
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
+from tinyfuse.trace.weak_complex import TracedComplex
 
 
 class UnknownError(Exception):
@@ -39,7 +40,7 @@ def as_numpy(value: Any, cells: list[tuple[Tracer, Any]] | None = None) -> Any:
         if cells is not None:
             cells.append((value, real))
         return real
-    if kind in (TracedFloat, TracedInt) or getattr(kind, "_takes_over", False):
+    if kind in (TracedFloat, TracedInt, TracedComplex) or getattr(kind, "_takes_over", False):
         raise UnknownError
     if kind in (list, tuple):
         return kind([as_numpy(part, cells) for part in value])

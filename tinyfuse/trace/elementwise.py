@@ -31,6 +31,7 @@ from tinyfuse.trace.promotion import Loop, OperandKind, operations, resolve
 from tinyfuse.trace.specs import NeedsValue
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
+from tinyfuse.trace.weak_complex import TracedComplex
 
 NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
 
@@ -116,7 +117,7 @@ def apply(
             f"np.{ufunc.__name__}(..., {next(iter(options))}=) is not supported: leave it out"
         )
     builder = active()
-    if ufunc is np.power and type(operands[1]) is TracedFloat:
+    if ufunc is np.power and type(operands[1]) in (TracedFloat, TracedComplex):
         raise NeedsValue(operands[1]._index, "x ** a")  # numpy computes some powers otherwise
     values, kinds = _classified(builder, operands)
     loop = _loop(ufunc, values, kinds, dtype, casting)
@@ -136,7 +137,7 @@ def apply(
     return _outputs(builder, loop, tuple(atoms), shape)
 
 
-_WEAK = {TracedFloat: float, TracedInt: int}
+_WEAK = {TracedFloat: float, TracedInt: int, TracedComplex: complex}
 NUMBERS = (int, float, bool, complex)  # of Python, that are weak in promotion
 
 
@@ -160,7 +161,7 @@ def _classified(
     kinds: list[OperandKind] = []
     for operand in operands:
         kind: Any = type(operand)
-        if kind in (Tracer, TracedFloat, TracedInt):
+        if kind is Tracer or kind in _WEAK:
             if operand._builder is not builder:
                 raise leaked()
             value = operand._atom
@@ -297,3 +298,4 @@ def _tried_ufunc(ufunc: np.ufunc, method: str, inputs: Any, kwargs: dict[str, An
 
 Tracer.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]
 TracedFloat.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]
+TracedComplex.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]

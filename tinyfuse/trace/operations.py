@@ -18,6 +18,7 @@ from tinyfuse.trace.cells import Question
 from tinyfuse.trace.layouts import has_view, is_contiguous, is_fortran
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
+from tinyfuse.trace.weak_complex import TracedComplex
 
 Shape = tuple[int, ...]
 
@@ -33,7 +34,7 @@ def traced(value: Any) -> Tracer:
         if value._builder is not builder:
             raise leaked()
         return value
-    if kind in (TracedFloat, TracedInt):
+    if kind in (TracedFloat, TracedInt, TracedComplex):
         return Tracer(builder, value._atom, scalar=True)
     if kind is Constant:
         return fixed(builder, value)
@@ -88,7 +89,7 @@ def _as_array(value: Any) -> np.ndarray:
 
 def is_traced(value: Any) -> bool:
     """Whether a value is a stand-in of a trace that is running."""
-    return type(value) in (Tracer, TracedFloat, TracedInt)
+    return type(value) in (Tracer, TracedFloat, TracedInt, TracedComplex)
 
 
 def holds_tracer(value: Any) -> bool:

@@ -16,6 +16,7 @@ from tinyfuse.trace.operations import filled
 from tinyfuse.trace.outputs import write_ufunc_output
 from tinyfuse.trace.selection import converted, of_parts, promoting
 from tinyfuse.trace.tracer import Tracer
+from tinyfuse.trace.weak_complex import TracedComplex
 
 
 def _binary(ufunc: np.ufunc, reflected: bool = False) -> Callable[[Tracer, Any], Any]:
@@ -45,7 +46,9 @@ _NUMBERS = (int, float, complex, np.generic)
 
 
 def _is_complex(value: Any) -> bool:
-    return is_complex(value.dtype) if hasattr(value, "dtype") else type(value) is complex
+    if type(value) in (complex, TracedComplex):
+        return True
+    return hasattr(value, "dtype") and is_complex(value.dtype)
 
 
 def _product_of_scalars(a: Any, b: Any) -> Any:

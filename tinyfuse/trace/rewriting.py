@@ -200,7 +200,9 @@ class _Rewriter:
             used = [o and name not in passing for o, name in zip(outer, sorted(bound), strict=True)]
             return self._branch(node, sorted(bound), used, written)
         if isinstance(node, ast.For):
-            node.iter = self._kept(node.iter, str(names))
+            node.iter = self._kept(node.iter, str(names), _stop(node))
+        if isinstance(node, ast.While) and stop_of(node):
+            node.test = _unless_left(node)
         return [node]
 
     def _read_after(self, node: ast.stmt) -> set[str]:
@@ -208,10 +210,10 @@ class _Rewriter:
         loops = [each for each in walk([node]) if isinstance(each, ast.For)]
         return {name for each in loops if each in self.read_after for name in targets_of(each)}
 
-    def _kept(self, items: ast.expr, reason: str) -> ast.expr:
+    def _kept(self, items: ast.expr, reason: str, stop: str) -> ast.expr:
         """What a loop that stays as it is iterates over, with the reason for that."""
         self.count += 1
-        made = ast.parse(f"{LOOP}(None, reason={reason!r})", mode="eval").body
+        made = ast.parse(f"{LOOP}(None, reason={reason!r}{stop})", mode="eval").body
         for each in ast.walk(made):
             ast.copy_location(each, items)
         assert isinstance(made, ast.Call)
@@ -316,6 +318,16 @@ def _stop(node: ast.For | ast.While) -> str:
     """The argument that asks whether a turn has left a loop."""
     name = stop_of(node)
     return f", stop=lambda: {name}" if name else ""
+
+
+def _unless_left(node: ast.While) -> ast.expr:
+    """The test of a loop that stays as it is: it is not asked after a turn that has left."""
+    test = ast.parse(f"not {stop_of(node)} and None", mode="eval").body
+    for each in ast.walk(test):
+        ast.copy_location(each, node.test)
+    assert isinstance(test, ast.BoolOp)
+    test.values[1] = node.test
+    return test
 
 
 def _is_endless(node: ast.While) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from tinyfuse import errors, tree
 from tinyfuse.config import compile_log as log
 from tinyfuse.dispatch import paused
-from tinyfuse.dtypes import FLOAT64, SUPPORTED_TEXT, describe, is_supported
+from tinyfuse.dtypes import COMPLEX128, SUPPORTED_TEXT, describe, is_supported
 from tinyfuse.errors import SideEffectError, UnsupportedDtypeError
 from tinyfuse.fixed import Constant
 from tinyfuse.graph import primitives as p
@@ -44,6 +44,7 @@ from tinyfuse.trace.specs import (
 )
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
+from tinyfuse.trace.weak_complex import TracedComplex
 from tinyfuse.tree import TreeDef
 
 
@@ -203,7 +204,7 @@ def _stand_in(
             return scope.fixed_array(spec.value, name)
         callables = (FunctionType, MethodType, functools.partial)
         return scope.see_root(spec.value) if isinstance(spec.value, callables) else spec.value
-    dtype = FLOAT64 if spec.kind == "weak" else spec.dtype
+    dtype = spec.dtype
     if dtype is None or not is_supported(dtype):
         raise UnsupportedDtypeError(
             f"the argument {name} has the dtype {dtype}, which tinyfuse does not support: it "
@@ -212,6 +213,8 @@ def _stand_in(
     var = Var(spec.shape, dtype, name)
     builder.inputs.append(var)
     builder.strides[var] = contiguous(var) if spec.strides is None else spec.strides
+    if spec.kind == "weak" and spec.dtype == COMPLEX128:
+        return TracedComplex(builder, var, at)
     if spec.kind == "weak":
         return TracedFloat(builder, var, at)
     if spec.kind == "integer":

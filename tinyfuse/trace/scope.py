@@ -49,6 +49,7 @@ from tinyfuse.trace.rewriting import IF, ITEMS, LOOP, WHILE, rewritten
 from tinyfuse.trace.stand_ins import NUMPY, original_of, stand_in_for
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
+from tinyfuse.trace.weak_complex import TracedComplex
 from tinyfuse.tree import Leaf
 
 _FILLING = frozenset(("eval", "exec", "globals"))  # read a dict from C
@@ -443,6 +444,8 @@ _SEEN: dict[type, Callable[[Scope, Any, Place], Any]] = {
     ModuleType: Scope.module,
     functools.partial: Scope._partial,
     MethodType: Scope._method,
-    **dict.fromkeys((Tracer, TracedFloat, TracedInt), lambda scope, value, place: value),
+    **dict.fromkeys(
+        (Tracer, TracedFloat, TracedInt, TracedComplex), lambda scope, value, place: value
+    ),
     **dict.fromkeys((bool, int, float, str, bytes, type(None)), Scope.constant),
 }

@@ -33,6 +33,7 @@ from tinyfuse.trace.operations import (
 from tinyfuse.trace.promotion import converted_number, resolve
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
+from tinyfuse.trace.weak_complex import TracedComplex
 
 # -- conversions
 
@@ -142,7 +143,7 @@ def promoting(value: Any) -> Any:
     kind = type(value)
     if kind in (int, float, bool, complex):
         return value
-    weak = {TracedFloat: 1.0, TracedInt: 1}
+    weak = {TracedFloat: 1.0, TracedInt: 1, TracedComplex: 1j}
     return weak[kind] if kind in weak else traced(value).dtype
 
 

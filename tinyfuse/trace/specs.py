@@ -21,9 +21,9 @@ Kind = Literal["array", "scalar", "weak", "integer", "static"]
 class ArgumentSpec:
     """The type of one leaf of the arguments.
 
-    kind: `array`; `scalar`, a numpy scalar; `weak`, a Python float known at run time only
-    (float64[]); `integer`, a Python int of that kind (int64[]); `static`, a Python value that
-    tracing sees as it is.
+    kind: `array`; `scalar`, a numpy scalar; `weak`, a Python float or complex number known at run
+    time only (float64[], complex128[]); `integer`, a Python int of that kind (int64[]); `static`, a
+    Python value that tracing sees as it is.
     strides: in bytes, of an array that is not in C order.
     alias: the position of an earlier spec whose array has its elements in the very same memory.
     identical: whether that is the very same object.

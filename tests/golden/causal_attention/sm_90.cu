@@ -110,6 +110,7 @@ extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(flo
   for (int b = 0; b < 4; b++) {
     if (j_outer - b >= 0) {
       for (int j_outer_1 = 0; j_outer_1 < 8; j_outer_1++) {
+        __syncthreads();
         for (int step = threadIdx.x; step < 512; step += 256) {
           const int k_outer = step / 64;
           const int k = step % 64;

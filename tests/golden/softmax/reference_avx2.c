@@ -55,21 +55,6 @@ static inline void tf_halve_64_float(float *lanes) {
   tf_halve_32_float(lanes);
 }
 
-// to[k] = from[k] / divisor likewise, of numbers from 0 to 1 and NaN: only their least size matters.
-static inline void tf_divide_fractions_float(float *restrict to, const float *restrict from, long extent, float divisor) {
-  const float inverse = 1.0f / divisor, negative = -inverse;
-  uint32_t least = 0xffffffffu;
-  for (long k = 0; k < extent; k++) {
-    const uint32_t size = tf_bits_float(from[k]);
-    least = size - 1 < least ? size - 1 : least;
-    const float quotient = from[k] * inverse;
-    to[k] = __builtin_fmaf(__builtin_fmaf(divisor, quotient, -from[k]), negative, quotient);
-  }
-  if (!(divisor > 0x1p-24f && divisor < 0x1p+24f && least >= 0x0d7fffffu))
-    for (long k = 0; k < extent; k++)
-      to[k] = from[k] / divisor;
-}
-
 // e^r likewise, off by 2^-27.5: with 1 as one more coefficient, what comes before it is rounded finer.
 static inline float tf_exp_near_float(float r) {
   float q = 0x1.6a5166p-10f;
@@ -100,8 +85,8 @@ static inline float tf_exp_nonpositive_float(float x) {
 
 // to[k] = e^(from[k] - top), of what is not above top. Where all results are normal, 2^n is added to the
 // exponent, without a comparison; the sizes are looked at as well, and a row with any below e^-87, or
-// with NaN, is computed again.
-static inline void tf_exp_row_float(float *restrict to, const float *restrict from, long extent, float top) {
+// with NaN, is computed again. Returns twice the bits of the largest size.
+static inline uint32_t tf_exp_row_float(float *restrict to, const float *restrict from, long extent, float top) {
   uint32_t largest = 0;
   for (long k = 0; k < extent; k++) {
     const float x = from[k] - top;
@@ -115,6 +100,34 @@ static inline void tf_exp_row_float(float *restrict to, const float *restrict fr
   if (largest > 0x855c0000u) // twice the bits of 87
     for (long k = 0; k < extent; k++)
       to[k] = tf_exp_nonpositive_float(from[k] - top);
+  return largest;
+}
+
+// The same of long rows. A function of its own has registers for all its numbers, which a kernel that
+// calls it does not have beside those of its other loops.
+static __attribute__((noinline)) uint32_t tf_exp_long_row_float(float *restrict to, const float *restrict from, long extent, float top) {
+  return tf_exp_row_float(to, from, extent, top);
+}
+
+// row[k] = row[k] / divisor, of such exponentials, where `largest` is what was returned of them: none is
+// below 2^-100, as a product with the inverse needs it that is corrected, if that is at most twice the
+// bits of 69; else they are looked at, and zeros are divided so as well.
+static __attribute__((noinline)) void tf_divide_exps_float(float *row, long extent, float divisor, uint32_t largest) {
+  const float inverse = 1.0f / divisor, negative = -inverse;
+  uint32_t least = 0xffffffffu;
+  if (largest > 0x85140000u)
+    for (long k = 0; k < extent; k++) {
+      const uint32_t size = tf_bits_float(row[k]);
+      least = size - 1 < least ? size - 1 : least;
+    }
+  if (divisor > 0x1p-24f && divisor < 0x1p+24f && least >= 0x0d7fffffu)
+    for (long k = 0; k < extent; k++) {
+      const float quotient = row[k] * inverse;
+      row[k] = __builtin_fmaf(__builtin_fmaf(divisor, quotient, -row[k]), negative, quotient);
+    }
+  else
+    for (long k = 0; k < extent; k++)
+      row[k] = row[k] / divisor;
 }
 
 typedef struct tf_pool tf_pool;
@@ -126,27 +139,23 @@ typedef struct tf_pool tf_pool;
 static void softmax_out(const float *restrict x, float *restrict out) {
   for (long i = 0; i < 8; i++) {
     uint32_t max_rank;
-    float e[300];
     float sum;
     max_rank = 0u;
     for (long k = 0; k < 300; k++)
       max_rank = tf_maximum_uint32(max_rank, tf_rank_nan_last_float(x[300 * i + k]));
     const float max = tf_of_rank_nan_last_float(max_rank);
-    tf_exp_row_float(e, x + 300 * i, 300, max);
+    const uint32_t out_sizes = tf_exp_long_row_float(out + 300 * i, x + 300 * i, 300, max);
     float sum_lanes[64];
     for (long l = 0; l < 64; l++)
       sum_lanes[l] = 0.0f;
     for (long s = 0; s < 4; s++)
       for (long l = 0; l < 64; l++)
-        sum_lanes[l] += e[64 * s + l];
+        sum_lanes[l] += out[300 * i + 64 * s + l];
     for (long l = 0; l < 64; l++)
-      sum_lanes[l] = l < 44 ? sum_lanes[l] + e[l + 256] : sum_lanes[l];
+      sum_lanes[l] = l < 44 ? sum_lanes[l] + out[300 * i + l + 256] : sum_lanes[l];
     tf_halve_64_float(sum_lanes);
     sum = sum_lanes[0];
-    for (long j_first = 0, j_next; j_first < 300; j_first = j_next) {
-      j_next = j_first < 44 ? j_first + 256 : 300;
-      tf_divide_fractions_float(out + 300 * i + j_first, e + j_first, j_next - j_first, sum);
-    }
+    tf_divide_exps_float(out + 300 * i, 300, sum, out_sizes);
   }
 }
 
