@@ -90,7 +90,7 @@ def _several(results: Any) -> tuple[np.ndarray, ...]:
     ("shapes", "shared"),
     [
         (((1024, 64), (64, 64)), "  out: root; i by 6 < 1024 parallel, j by 64 < 64"),
-        (((64, 512), (512, 1024)), "  out: root; j by 64 < 1024 parallel, i by 6 < 64"),
+        (((64, 512), (512, 1024)), "  out: root; j by 64 < 1024 parallel, i by 5 < 64"),
     ],
 )
 def test_threads_share_the_rows_or_the_columns(

@@ -166,14 +166,27 @@ def test_a_row_of_the_benchmark(monkeypatch: pytest.MonkeyPatch):
     assert re.fullmatch(rf"  total {number}{number} +\([\d.]+\) +\d+%", bench.row(total, 0.0))
 
 
-def test_a_row_of_a_product():
-    each = products.Product("small", products.activated, ((2, 16, 24), (2, 24, 40)))
+SMALL_PRODUCTS = (
+    products.Product("small", products.activated, ((2, 16, 24), (2, 24, 40))),
+    products.Product("small", products.across, ((16, 24), (16, 40)), length=16),
+    products.Product("small", products.layer, ((16, 24), (24, 40), (40,))),
+    products.Product("small", products.queries_keys_values, ((16, 24), *[(24, 40)] * 3)),
+)
+
+
+@pytest.mark.parametrize("each", SMALL_PRODUCTS)
+def test_a_row_of_a_product(each: products.Product):
     number = r" *[\d.]+ (us|ms)"
     cell = rf"{number} +\([\d.]+\) +\d+%"
     assert re.fullmatch(rf"  small {number}({cell}){{2,3}}", products.product_row(each, 0.0))
     for name, call in products.calls_of(each)[0].items():
-        x, w = each.factors()
-        np.testing.assert_allclose(call(), each.function(x, w), atol=0.5 if "16" in name else 1e-4)
+        expected = each.function(*each.factors())
+        np.testing.assert_allclose(call(), expected, atol=0.5 if "16" in name else 1e-4)
+
+
+def test_multiplications_of_products():
+    found = [each.multiplications() for each in SMALL_PRODUCTS]
+    assert found == [2 * 16 * 24 * 40, 16 * 24 * 40, 16 * 24 * 40, 3 * 16 * 24 * 40]
 
 
 @pytest.mark.parametrize("cores", [1, 2])

@@ -294,6 +294,7 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "scalar_int.h": [_for_integer(bits) for bits in _WIDTHS],
     "scalar_float.h": [_for_real(real) for real in _FORMATS],
     "scalar_half.h": [_unchanged],
+    "half_rows.h": [_unchanged],
     "streamed_stores.h": [_unchanged],
     "prefetch.h": [_unchanged],
     "transposes.h": [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 
-from tinyfuse.dtypes import BOOL, FLOATING
+from tinyfuse.dtypes import BOOL
 from tinyfuse.loops.vectors import has_vectors
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass
@@ -25,7 +25,10 @@ from tinyfuse.stage.ir import Order, Stage
 # they are computed from fill these; and the time for an element beside that of the first, as tall
 # tiles load more.
 SHAPES = {
-    32: ((6, 4, 1.0), (8, 3, 1.03), (8, 2, 1.05), (12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
+    32: (
+        *((6, 4, 1.0), (5, 4, 1.01), (8, 3, 1.03), (8, 2, 1.05)),
+        *((12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
+    ),
     16: ((6, 2, 1.0), (12, 1, 1.15)),
 }
 # The same where the innermost loop of a chain is short, as over the taps of a convolution: gcc
@@ -177,8 +180,8 @@ def _has_wide_tiles(machine: Machine) -> bool:
 
 
 def _unpacked(stage: Stage, places: Places) -> frozenset[Stage]:
-    """What is inlined into a stage and only converts numbers to floats: better once, while they are
-    copied, than at each use."""
+    """What is inlined into a stage and only converts numbers: better once, while they are copied,
+    than at each use."""
     return frozenset([each for each in with_inlined(stage, places.inlined) if _converts(each)])
 
 
@@ -186,7 +189,7 @@ def _converts(stage: Stage) -> bool:
     body = stage.body
     if not isinstance(body, Cast) or not isinstance(body.operand, Load):
         return False
-    return body.dtype in FLOATING and body.operand.dtype != BOOL
+    return BOOL not in (body.dtype, body.operand.dtype)
 
 
 def few_rows(places: Places, stage: Stage, machine: Machine) -> bool:
