@@ -292,3 +292,23 @@ def test_names_that_mean_something_in_the_text(function: Any):
     emulated = tinyfuse.jit(function, target="cuda-emulated")
     given = NAMED[function]
     np.testing.assert_array_equal(emulated(*given), tinyfuse.jit(function)(*given))
+
+
+# --- integers -------------------------------------------------------------------------------------
+
+
+def test_a_choice_of_an_element_or_a_short_literal_has_64_bits():
+    x = np.array([2**62 + 5, -(2**62), 7])
+    chosen = tinyfuse.jit(lambda x, m: np.where(m, x, 0), target="cuda-emulated")
+    mask = np.array([True, True, False])
+    np.testing.assert_array_equal(chosen(x, mask), [2**62 + 5, -(2**62), 0])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint16"])
+def test_sums_of_products_of_integers_wrap_around_by_the_text_itself(dtype: str):
+    x = np.full((64, 64), np.iinfo(dtype).max, dtype)
+    jitted = tinyfuse.jit(lambda x: x @ x, target="cuda-emulated")
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(jitted(x), x @ x)
+    bits = max(32, 8 * x.itemsize)
+    assert f"({dtype}_t)((uint{bits}_t)tile_0[" in jitted.lower(x).as_text("cuda")
