@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
 import shutil
 import sys
@@ -173,3 +174,33 @@ int zeros(void *const *arrays, void *scratch, const void *pool) {
     load(build(text, "zeros"), "zeros")([y], threads=1)
     assert y[0] == 7
     assert not y[1:].any()
+
+
+# What gcc 12 took for a function without effects, on one level of optimization for one processor.
+ADDING = """\
+typedef __INT64_TYPE__ int64_t;
+typedef struct tf_pool tf_pool;
+static __attribute__((noinline)) void add(const int64_t *restrict x, int64_t *restrict y) {
+  for (long j = 0; j < 4; j++)
+    for (long k = 0; k < 7; k++)
+      for (long l = 0; l < 4; l++)
+        y[28 * j + 4 * k + l] = x[28 * j + 7 * l + k] + x[28 * l + 7 * j + k];
+}
+
+int adding(void *const *arrays, void *scratch, const tf_pool *pool) {
+  (void)scratch;
+  (void)pool;
+  add(arrays[0], arrays[1]);
+  return 0;
+}
+"""
+
+
+@needs_gcc
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names a processor of x86-64")
+def test_no_call_of_a_kernel_is_left_out(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CC", GCC)
+    x, y = np.arange(112).reshape(4, 4, 7), np.zeros((4, 7, 4), np.int64)
+    flags = ("-O1", "-march=x86-64", "-mtune=znver3")
+    load(build(ADDING, "adding", flags=flags), "adding")([x, y], None, 1)
+    np.testing.assert_array_equal(y, x.transpose(0, 2, 1) + x.transpose(1, 2, 0))

@@ -36,10 +36,14 @@ _INLINE_LIMITS = (
 # Where a choice has a constant in it, gcc would work out ahead of time what follows from that one,
 # part by part: a function of it is then so many choices that the loop is not vectorized.
 _NO_CHOICES_AHEAD = "-fno-tree-pre"
+# gcc 12 may count through two arrays of a loop by one number, the distance of the one to the other:
+# a store then looks to it like one near address 0, and a call that only stores so is left out.
+_STORES_ANYWHERE = "-fno-delete-null-pointer-checks"
 _GCC = (
     *_COMMON,
     "-pipe",
     _NO_CHOICES_AHEAD,
+    _STORES_ANYWHERE,
     *[f"--param={limit}=100000" for limit in _INLINE_LIMITS],
 )
 _CLANG = (*_COMMON, "-mllvm", "-inline-threshold=100000")
