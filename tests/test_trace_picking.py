@@ -277,3 +277,21 @@ def test_places_known_to_be_within_range_are_not_checked(name: str) -> None:
     assert bool(checks) == (name in OUTSIDE)
     if name in WITHIN:
         check(function, TABLE, i)
+
+
+@pytest.mark.parametrize(
+    ("place", "k"),
+    [
+        (lambda k: np.maximum(np.minimum(k, 5) - 2**62, 0), -(2**62) - 2**40 - 2),
+        (lambda k: np.minimum(np.maximum(k, 0) + 5, 9), 2**63 - 1),
+    ],
+)
+def test_a_number_that_wraps_around_is_checked(place: Callable[..., Any], k: int) -> None:
+    def put(table: Any, k: Any) -> Any:
+        table[place(k)] = 1
+        return table
+
+    with np.errstate(over="ignore"):
+        for function in (put, tinyfuse.jit(put)):
+            with pytest.raises(IndexError):
+                function(np.zeros(10), np.int64(k))

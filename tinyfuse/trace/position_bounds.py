@@ -28,20 +28,30 @@ _UNKNOWN: Interval = (None, None)
 
 
 DEEPEST = 16  # equations that an interval is looked for through
+FAR = 2**60  # no turn of a loop has a number so far from 0
 
 
-def interval(builder: Any, atom: Atom, depth: int = DEEPEST) -> Interval:
+def interval(builder: Any, atom: Atom) -> Interval:
     """Between which values all elements of an array of integers are; None where nothing is known.
 
     Of positions, of what arithmetic with literals makes of them or of the number of a turn in a
-    loop, and of small dtypes.
+    loop, and of small dtypes. Where sums or products might wrap around, nothing is known.
     """
+    low, high = _interval(builder, atom, DEEPEST)
+    return (
+        None if low is None or low <= -FAR // 2 else low,
+        None if high is None or high >= FAR // 2 else high,
+    )
+
+
+def _interval(builder: Any, atom: Atom, depth: int) -> Interval:
+    """The same; of the number of a turn no end is None, but far away."""
     if isinstance(atom, Literal):
         value = int(atom.value) if atom.dtype.kind in "biu" else None
         return value, value
     if atom in builder.bounds:
-        known: Interval = builder.bounds[atom]
-        return known
+        low, high = builder.bounds[atom]
+        return -FAR if low is None else low, FAR if high is None else high
     eqn = builder.memory.producer(atom)
     found = _of_equation(builder, eqn, depth) if eqn is not None and depth else _UNKNOWN
     return _of_small_dtype(atom) if found == _UNKNOWN else found
@@ -52,21 +62,16 @@ def _of_equation(builder: Any, eqn: Eqn, depth: int) -> Interval:
         bound = _BOUNDS[eqn.primitive](eqn)
         return _UNKNOWN if bound is None else (0, bound - 1)
     if eqn.primitive in _SOME_ELEMENTS or _widens(eqn):
-        return interval(builder, eqn.inputs[0], depth - 1)
+        return _interval(builder, eqn.inputs[0], depth - 1)
     if eqn.primitive is not p.elementwise or eqn.output.dtype != INT64:
         return _UNKNOWN
     rule = _ARITHMETIC.get(eqn.params["op"])
-    found = rule(*[interval(builder, each, depth - 1) for each in eqn.inputs]) if rule else _UNKNOWN
-    return found if _fits(eqn, found) else _UNKNOWN
-
-
-def _fits(eqn: Eqn, found: Interval) -> bool:
-    """Whether no sum or product wraps around; numbers of turns in loops do not come that far."""
-    known = [end for end in found if end is not None]
+    found = (
+        rule(*[_interval(builder, each, depth - 1) for each in eqn.inputs]) if rule else _UNKNOWN
+    )
     limits = np.iinfo(INT64)
-    if not all(limits.min <= end <= limits.max for end in known):
-        return False
-    return len(known) == 2 or not eqn.output.shape or eqn.params["op"] not in ("add", "subtract")
+    fits = all(end is None or limits.min <= end <= limits.max for end in found)
+    return found if fits else _UNKNOWN
 
 
 def _widens(eqn: Eqn) -> bool:
@@ -83,14 +88,6 @@ def _of_small_dtype(atom: Atom) -> Interval:
         return _UNKNOWN
     limits = np.iinfo(atom.dtype)
     return limits.min, limits.max
-
-
-def _sum(*ends: int | None) -> int | None:
-    return None if None in ends else sum([end for end in ends if end is not None])
-
-
-def _negative(end: int | None) -> int | None:
-    return None if end is None else -end
 
 
 def _extreme(choose: Callable[..., int], *ends: int | None) -> int | None:
@@ -132,8 +129,8 @@ def _remainder(a: Any, b: Any) -> Interval:
 
 
 _ARITHMETIC: dict[str, Callable[..., Interval]] = {
-    "add": lambda a, b: (_sum(a[0], b[0]), _sum(a[1], b[1])),
-    "subtract": lambda a, b: (_sum(a[0], _negative(b[1])), _sum(a[1], _negative(b[0]))),
+    "add": _of_all(lambda a, b: (a[0] + b[0], a[1] + b[1])),
+    "subtract": _of_all(lambda a, b: (a[0] - b[1], a[1] - b[0])),
     "multiply": _of_all(_corners),
     "floor_divide": _of_all(_floor),
     "remainder": _remainder,
