@@ -23,12 +23,16 @@ from tinyfuse.testing.devices import device_loops, emitted
 # --- kernels --------------------------------------------------------------------------------------
 
 
+# Rows of a strip that take the place of those before them, which C has, need an order of threads.
+IN_SEVERAL = {"jacobi": 2}
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_what_fuses_in_c_fuses_on_a_device(program: Fused):
     traced = tinyfuse.jit(program.function).trace(*arguments(program, program.shapes))
     for machine in (SM_80, SM_90):
         lowered = Lowered(traced, traced.options._replace(target="cuda"), machine)
-        assert len(lowered.kernels) == program.kernels
+        assert len(lowered.kernels) == IN_SEVERAL.get(program.name, program.kernels)
 
 
 # --- transfers ------------------------------------------------------------------------------------
