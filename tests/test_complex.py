@@ -391,3 +391,16 @@ def test_complex_numbers_of_pythons(name: str):
     assert jitted.cache_info().misses == (1 if name in AT_RUN_TIME else len(PYTHONS))
     signature = jitted.explain_miss(x[:2], 1j).split(":")[0]
     assert signature.endswith("(complex128[2], complex)") == (name in AT_RUN_TIME)
+
+
+def test_a_number_beside_an_array_in_a_loop() -> None:
+    def powers(z, c):
+        w = z * 0
+        for _ in range(80):
+            w = w * w + z * c
+        return w
+
+    z = np.full((4, 4), 0.1 + 0.2j)
+    jitted = tinyfuse.jit(powers)
+    for c in (0.5, 0.25, 2):
+        np.testing.assert_array_equal(jitted(z, c), powers(z, c))

@@ -256,10 +256,16 @@ def test_outputs_that_are_not_aligned_are_refused(driver: FakeDriver):
 # -- jit(target="cuda")
 
 
-def test_a_jitted_function_runs_on_the_gpu(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch):
+def run_on(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let there be a GPU, which has the kernels whatever is compiled."""
     device = Device(driver)
     entry = functools.partial(DeviceEntry, device=device, compiled=driver.image)
     monkeypatch.setattr(device_entry, "DeviceEntry", entry)
+    monkeypatch.setattr("tinyfuse.runtime.driver.default_device", lambda: device)
+
+
+def test_a_jitted_function_runs_on_the_gpu(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch):
+    run_on(driver, monkeypatch)
     function, arguments = PROGRAMS["layernorm"]
     made = tinyfuse.jit(function, target="cuda")(*arguments)
     assert made.tobytes() == results("layernorm")[0].tobytes()
@@ -267,8 +273,7 @@ def test_a_jitted_function_runs_on_the_gpu(driver: FakeDriver, monkeypatch: pyte
 
 
 def test_only_what_runs_on_the_cpu_is_profiled(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch):
-    entry = functools.partial(DeviceEntry, device=Device(driver), compiled=driver.image)
-    monkeypatch.setattr(device_entry, "DeviceEntry", entry)
+    run_on(driver, monkeypatch)
     function, arguments = PROGRAMS["softmax"]
     for target, words in (
         (

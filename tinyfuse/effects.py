@@ -147,7 +147,7 @@ def _layouts(trace: Trace, at: Mapping[Var, int]) -> list[tuple[int, tuple[int, 
             else _layout_in_c_order(var),
         )
         for var in trace.layouts
-        if var in at
+        if var in at and var.shape  # one element lies in any order
     ]
 
 
