@@ -80,6 +80,7 @@ def is_read_later(x: Any) -> tuple:
         (lambda x: (e := exponentials(x)) / e.sum(-1)[:, None] + e[:, ::-1], rows(), 0),
         (is_read_later, rows(), 0),
         (lambda x: (h := x * x + 1) / np.sqrt(h.sum(-1))[:, None], rows(), 0),  # none is kept
+        (lambda x: softmax(x) * softmax(x + x), rows(), 1),  # of two rows one
         (overwritten, rows(), 1),  # which is written back later
         (repeated, rows(), 1),  # whose turns have one array in the end
     ],

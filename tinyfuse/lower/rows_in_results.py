@@ -54,19 +54,20 @@ def _read(statements: Sequence[Statement]) -> set[Buffer]:
     return loaded | {rows.buffer for node in statements for rows in rows_of(node)}
 
 
-def _placed(statements: Sequence[Statement], free: Collection[Buffer]) -> tuple[Statement, ...]:
+def _placed(statements: Sequence[Statement], free: set[Buffer]) -> tuple[Statement, ...]:
+    """free: results that nothing reads yet; those that get a row are taken from it."""
     block = tuple([with_inside(node, lambda body: _placed(body, free)) for node in statements])
-    for node in block:
-        if isinstance(node, Alloc) and _is_row(node):
-            block = _with_row(block, node, free)
+    rows = [node.buffer for node in block if isinstance(node, Alloc) and _is_row(node)]
+    for row in rows:
+        block = _with_row(block, row, free)
     return block
 
 
 def _with_row(
-    block: tuple[Statement, ...], alloc: Alloc, free: Collection[Buffer]
+    block: tuple[Statement, ...], kept: Buffer, free: set[Buffer]
 ) -> tuple[Statement, ...]:
     """The block with a row in what the last statement that uses it makes of it."""
-    kept = alloc.buffer
+    alloc = next(node for node in block if isinstance(node, Alloc) and node.buffer is kept)
     users = [node for node in block if node is not alloc and kept in _used(node)]
     loop = users[-1] if users else None
     store = _overwriting(loop, kept, free) if isinstance(loop, For) else None
@@ -77,7 +78,10 @@ def _with_row(
     rest = [node for node in block if node is not alloc]
     moved = with_buffers(rest, {kept: store.buffer}, moved={kept: lambda place: start + place})
     divides = shared_division(loop) is not None
-    return block if divides and not divided_exponentials(moved) else moved
+    if divides and not divided_exponentials(moved):
+        return block
+    free.remove(store.buffer)
+    return moved
 
 
 def _used(statement: Statement) -> set[Buffer]:
