@@ -99,8 +99,8 @@ FORMS: list[tuple[Callable[..., Any], tuple[Any, ...], list[str]]] = [
     (rows, (SQUARE,), ["loop"]),
     (triangles, (SQUARE,), ["loop", "loop", "loop"]),
     (three_deep, (SQUARE,), ["loop", "loop", "loop"]),
-    (slices, (SQUARE, LINE), ["loop"]),
-    (named_slices, (SQUARE,), ["loop"]),
+    (slices, (SQUARE, LINE), ["loop", *["loop"] * 7]),  # and those of sums, in blocks
+    (named_slices, (SQUARE,), ["loop", *["loop"] * 2]),
 ]
 
 
