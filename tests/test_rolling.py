@@ -310,7 +310,7 @@ WRITTEN_OUT = [
         "`if`, `while`, `and`, `or`, `not` or bool() needs the value of an",
     ),
     (with_iterators, "its turns differ: something that Python keeps changes from turn to turn"),
-    (with_slices, "a Python integer (an index of a list, a shape, a step) needs the"),
+    (with_slices, "a step, of a slice whose ends are known only when the compiled function runs"),
 ]
 
 
