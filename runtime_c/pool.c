@@ -55,9 +55,11 @@ typedef struct {
 // The owner of the loop writes a share while it is free, all of them before offering one. The worker
 // that has taken it makes it free again when there is nothing left to do; where none has, the owner
 // does.
-enum { FREE,
-       OFFERED,
-       TAKEN };
+enum {
+  FREE,
+  OFFERED,
+  TAKEN,
+};
 
 static share shares[MAX_THREADS]; // the first is the owner's
 

@@ -131,23 +131,14 @@ def jit(
             positive, check is no check, or there is no such rewrite or target.
         ThreadCountError: threads is not a positive whole number.
     """
-    if function is None:
-        return functools.partial(
-            jit,
-            static_argnames=static_argnames,
-            dynamic=dynamic,
-            fuse=fuse,
-            threads=threads,
-            schedule=schedule,
-            check=check,
-            rewrites=rewrites,
-            target=target,
-            maxsize=maxsize,
-        )
-    _require(function, maxsize)
     options = _options(fuse, threads, schedule, check, rewrites, target)
     static, changing = _names(static_argnames), _names(dynamic)
-    return JittedFunction(function, static, options, maxsize, changing)
+
+    def jitted(function: Callable[..., Any]) -> JittedFunction:
+        _require(function, maxsize)
+        return JittedFunction(function, static, options, maxsize, changing)
+
+    return jitted if function is None else jitted(function)
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:

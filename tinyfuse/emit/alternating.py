@@ -31,7 +31,7 @@ from tinyfuse.loops.ir import (
 from tinyfuse.loops.rewrite import values_of
 from tinyfuse.stage.expr import Const, Expr, Load, Op, walk
 
-# Of these, and of prelude functions, the last step may be a multiplication.
+# Of all others, functions of the prelude among them, the last step may be a multiplication.
 _NO_PRODUCTS = (
     *("add", "subtract", "fma", "select", "maximum", "minimum"),
     *("sqrt", "floor", "ceil", "rint", "trunc"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from tinyfuse.loops.ir import Buffer, Choice, Kernel, Repeat, Step, Steps
 from tinyfuse.records import replace
@@ -18,13 +18,12 @@ def walk_steps(steps: Steps) -> Iterator[Steps | Step]:
                 yield from walk_steps(inner)
 
 
-def map_kernels(steps: Steps, change: Callable[[Kernel], Kernel | None]) -> Steps:
-    """Steps with each kernel changed, or left out, in the order in which they are written."""
+def map_kernels(steps: Steps, change: Callable[[Kernel], Sequence[Kernel]]) -> Steps:
+    """Steps with what stands for each kernel, in the order in which they are written."""
     body: list[Step] = []
     for step in steps.body:
         if isinstance(step, Kernel):
-            changed = change(step)
-            body += [] if changed is None else [changed]
+            body += change(step)
         elif isinstance(step, Repeat):
             body.append(replace(step, steps=map_kernels(step.steps, change)))
         else:

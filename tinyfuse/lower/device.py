@@ -8,7 +8,7 @@ kernel, and what nobody can share is done by one thread, slowly but right.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from tinyfuse.errors import ScheduleError
@@ -21,20 +21,18 @@ from tinyfuse.loops.ir import (
     Let,
     LoopKind,
     Loops,
-    Repeat,
     Scope,
     SortRow,
     Statement,
-    Step,
-    Steps,
     Store,
     While,
     walk_statements,
 )
 from tinyfuse.loops.names import unused
-from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
+from tinyfuse.loops.steps import map_kernels
 from tinyfuse.lower.barriers import WARP, with_barriers
 from tinyfuse.lower.device_blocks import BlockLowering
+from tinyfuse.lower.device_names import declared_first, with_axes, with_names, without
 from tinyfuse.lower.device_nests import (
     Arranged,
     arranged,
@@ -53,7 +51,7 @@ from tinyfuse.lower.device_vectors import VECTOR_BYTES, vectors
 from tinyfuse.lower.scratch import aligned
 from tinyfuse.machine import Device
 from tinyfuse.records import replace
-from tinyfuse.stage.index import Axis, affine, flat_index
+from tinyfuse.stage.index import Axis, flat_index
 
 # Steps of inner loops from which on the threads of a block share them, rather than each thread
 # going through all of them.
@@ -82,7 +80,7 @@ def kernels_on_device(
     mapping = _Mapping(loops, device, remedies)
     kernels = {kernel: mapping.kernels(kernel) for kernel in loops.kernels}
     made = tuple([each for kernel in loops.kernels for each in kernels[kernel]])
-    steps = loops.steps and _with_kernels(loops.steps, kernels)
+    steps = loops.steps and map_kernels(loops.steps, lambda kernel: kernels[kernel])
     scratch, size = list(loops.scratch), loops.scratch_bytes
     for buffer in mapping.memory:
         scratch.append((buffer, size))
@@ -100,19 +98,6 @@ def runs_alone(kernel: Kernel) -> bool:
         and any(isinstance(inner, (For, While, SortRow)) for inner in walk_statements(each.body))
         for each in walk_statements(kernel.body)
     )
-
-
-def _with_kernels(steps: Steps, kernels: Mapping[Kernel, Sequence[Kernel]]) -> Steps:
-    body: list[Step] = []
-    for step in steps.body:
-        if isinstance(step, Kernel):
-            body += kernels[step]
-        elif isinstance(step, Repeat):
-            body.append(replace(step, steps=_with_kernels(step.steps, kernels)))
-        else:
-            branches = tuple([_with_kernels(branch, kernels) for branch in step.branches])
-            body.append(replace(step, branches=branches))
-    return Steps(tuple(body), steps.moves)
 
 
 class _Mapping:
@@ -219,9 +204,9 @@ class _Mapping:
     def made_of(self, kernel: Kernel, part: Sequence[Statement], name: str) -> Kernel:
         made = self.bound(kernel, part) if kernel.bound else self.mapped(part)
         blocks, threads, body = made
-        body = _with_names(body, self.buffers)
+        body = with_names(body, self.buffers)
         counts = count(body)
-        body = _with_axes(body, {buffer.name for buffer in counts.parameters()})
+        body = with_axes(body, {buffer.name for buffer in counts.parameters()})
         return replace(
             kernel,
             name=name,
@@ -343,7 +328,7 @@ class _Mapping:
         body = BlockLowering(self.device.shared_bytes).statements((*named, *inner), around)
         threads = min(self.device.threads, _warps(_most_shared(body)))
         blocks = prod([axis.extent for axis in around])
-        body = _declared_first(self.in_room(with_barriers(body, around, threads), around, blocks))
+        body = declared_first(self.in_room(with_barriers(body, around, threads), around, blocks))
         return blocks, threads, (nested(outer, LoopKind.BLOCKS, body),) if outer else body
 
     def in_room(
@@ -361,66 +346,8 @@ class _Mapping:
             new = Buffer(name, old.dtype, old.size * blocks, Scope.SCRATCH)
             self.memory.append(new)
             first = flat_index(around, [axis.extent for axis in around]) * old.size
-            body = _without(with_places(body, old, new, first.__add__), new)
+            body = without(with_places(body, old, new, first.__add__), new)
         return body
-
-
-def _declared_first(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """With all shared memory in front: it is there once, for all turns of a loop."""
-    inner = [each for each in walk_statements(body) if isinstance(each, Alloc) and each not in body]
-    shared = [each for each in inner if each.buffer.scope is Scope.SHARED]
-    for each in shared:
-        body = _without(body, each.buffer)
-    return (*shared, *body)
-
-
-def _with_names(body: tuple[Statement, ...], others: Collection[str]) -> tuple[Statement, ...]:
-    """With another name for each buffer of the kernel that is called as another one is."""
-    taken, new = set(others), dict[Buffer, Buffer]()
-    for each in walk_statements(body):
-        if isinstance(each, Alloc):
-            name = unused(each.buffer.name, taken)
-            if name != each.buffer.name:
-                new[each.buffer] = replace(each.buffer, name=name)
-    return with_buffers(body, new) if new else body
-
-
-def _with_axes(body: tuple[Statement, ...], others: Collection[str]) -> tuple[Statement, ...]:
-    """With another name for each loop variable that is called as a buffer is."""
-    statements = list(walk_statements(body))
-    taken = {*others, *[each.buffer.name for each in statements if isinstance(each, Alloc)]}
-    loops = [each.variable for each in statements if isinstance(each, For)]
-    names = {*taken, *[axis.name for axis in loops]}
-    new = {
-        axis: replace(axis, name=unused(axis.name, names))
-        for axis in dict.fromkeys(loops)
-        if axis.name in taken
-    }
-    return _over(body, new) if new else body
-
-
-def _over(body: Sequence[Statement], new: Mapping[Axis, Axis]) -> tuple[Statement, ...]:
-    """Statements with other variables in their loops."""
-    values = {old: affine(axis) for old, axis in new.items()}
-
-    def renamed(statements: Sequence[Statement]) -> tuple[Statement, ...]:
-        inside = [with_inside(each, renamed) for each in statements]
-        return tuple(
-            [
-                replace(each, variable=new.get(each.variable, each.variable))
-                if isinstance(each, For)
-                else each
-                for each in inside
-            ]
-        )
-
-    return renamed(substitute_axes(body, values))
-
-
-def _without(body: Sequence[Statement], buffer: Buffer) -> tuple[Statement, ...]:
-    """The statements without the one that makes a buffer."""
-    kept = [each for each in body if not (isinstance(each, Alloc) and each.buffer is buffer)]
-    return tuple([with_inside(each, lambda inner: _without(inner, buffer)) for each in kept])
 
 
 def _visits(body: Sequence[Statement]) -> int:

@@ -89,7 +89,7 @@ def _with_functions(steps: Steps) -> Steps:
         made[function] = replace(kernel, body=with_buffers(kernel.body, given), again=None)
         return made[function]
 
-    return map_kernels(steps, changed)
+    return map_kernels(steps, lambda kernel: (changed(kernel),))
 
 
 def _buffers(steps: Steps) -> list[Buffer]:

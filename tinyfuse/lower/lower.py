@@ -16,11 +16,9 @@ from types import MappingProxyType
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
 from tinyfuse.loops.ir import (
-    ON_DEVICE,
     Alloc,
     Buffer,
     Kernel,
-    LoopKind,
     Loops,
     Prefetch,
     Row,
@@ -31,6 +29,7 @@ from tinyfuse.loops.ir import (
 from tinyfuse.loops.names import unused
 from tinyfuse.lower.ahead import with_blocks_ahead
 from tinyfuse.lower.alike import Form, Key, Known, form_of
+from tinyfuse.lower.bindings import bindings, with_bindings
 from tinyfuse.lower.bounds import Range, Ranges, changes, whole
 from tinyfuse.lower.chains import ChainLowering
 from tinyfuse.lower.collapse import collapse
@@ -72,29 +71,10 @@ def lower(
     Raises ScheduleError where what a stage computed inside another one needs is no constant
     region, or too large for a thread's stack.
     """
-    bound = _bound(schedule)
+    bound = bindings(schedule)
     lowering = _Lowering(schedule.unbound(), machine, arrays, taken)
     lowering.apart = frozenset(bound if machine.device else ())
-    return _with_bound(lowering.program(), bound)
-
-
-def _bound(schedule: Schedule) -> dict[str, LoopKind]:
-    """For stages at the root what their outermost loop is bound to on a device, if it is."""
-    return {
-        stage.name: plan.loops[0].kind
-        for stage, plan in schedule.places.plans.items()
-        if plan.loops and plan.loops[0].kind in ON_DEVICE and not plan.compute_at
-    }
-
-
-def _with_bound(loops: Loops, bound: Mapping[str, LoopKind]) -> Loops:
-    """The loop nests, each with what its outermost loop is bound to."""
-    new: dict[Kernel, Kernel] = {}
-    for kernel in loops.kernels if bound else ():
-        kinds = [bound[name] for name in kernel.stages if name in bound]
-        again = kernel.again and new[kernel.again]
-        new[kernel] = replace(kernel, bound=kinds[-1] if kinds else None, again=again)
-    return replace(loops, kernels=tuple(new.values())) if bound else loops
+    return with_bindings(lowering.program(), bound)
 
 
 class _Lowering(ChainLowering):

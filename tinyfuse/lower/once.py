@@ -90,5 +90,5 @@ def _without(
     else:
         scratch, size = tuple(left), loops.scratch_bytes
     left_in = dict.fromkeys(kernels)
-    steps = loops.steps and map_kernels(loops.steps, lambda k: k if k in left_in else None)
+    steps = loops.steps and map_kernels(loops.steps, lambda k: (k,) if k in left_in else ())
     return Loops(loops.name, inputs, loops.outputs, tuple(kernels), scratch, size, steps)

@@ -120,7 +120,7 @@ def place_over(
     if any(each.constant for each in apart) and not in_order:
         return None
     line = LINE_BYTES // stage.dtype.itemsize
-    return _first([each.constant for each in apart]) // line * line
+    return min([each.constant for each in apart]) // line * line
 
 
 def _computes_once(plan: StagePlan) -> bool:
@@ -133,10 +133,6 @@ def _goes_in_order(stage: Stage, plan: StagePlan) -> bool:
     return whole and all(
         loop.step == 1 and loop.kind in (LoopKind.SERIAL, LoopKind.VECTOR) for loop in plan.loops
     )
-
-
-def _first(places: Sequence[int]) -> int:
-    return min(places)
 
 
 def _computed_here(places: Places, site: Site) -> Sequence[Stage]:
