@@ -126,7 +126,7 @@ def small_ones_share(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("_goes_in_order", lambda *arguments: True),
         ("_computes_once", lambda *arguments: True),
-        ("_first", max),
+        ("_line_before", lambda places, itemsize: max(places)),
     ],
 )
 def test_without_a_check_of_memory_something_goes_wrong(

@@ -119,8 +119,7 @@ def place_over(
     in_order = not by_threads and _goes_in_order(stage, plan)
     if any(each.constant for each in apart) and not in_order:
         return None
-    line = LINE_BYTES // stage.dtype.itemsize
-    return min([each.constant for each in apart]) // line * line
+    return _line_before([each.constant for each in apart], stage.dtype.itemsize)
 
 
 def _computes_once(plan: StagePlan) -> bool:
@@ -133,6 +132,12 @@ def _goes_in_order(stage: Stage, plan: StagePlan) -> bool:
     return whole and all(
         loop.step == 1 and loop.kind in (LoopKind.SERIAL, LoopKind.VECTOR) for loop in plan.loops
     )
+
+
+def _line_before(places: Sequence[int], itemsize: int) -> int:
+    """Where the last line begins that has none of the places before it."""
+    line = LINE_BYTES // itemsize
+    return min(places) // line * line
 
 
 def _computed_here(places: Places, site: Site) -> Sequence[Stage]:
