@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import tinyfuse
 from tests import device_programs as programs
 from tests.cuda_kernels import normal
+from tests.device_arrays import run_on
 from tinyfuse.emit.launch import (
     ChoiceLaunches,
     CudaBuffer,
@@ -254,14 +254,6 @@ def test_outputs_that_are_not_aligned_are_refused(driver: FakeDriver):
 
 
 # -- jit(target="cuda")
-
-
-def run_on(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let there be a GPU, which has the kernels whatever is compiled."""
-    device = Device(driver)
-    entry = functools.partial(DeviceEntry, device=device, compiled=driver.image)
-    monkeypatch.setattr(device_entry, "DeviceEntry", entry)
-    monkeypatch.setattr("tinyfuse.runtime.driver.default_device", lambda: device)
 
 
 def test_a_jitted_function_runs_on_the_gpu(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch):
