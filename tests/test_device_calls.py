@@ -124,6 +124,19 @@ def test_floats_are_run_time_values(stream: Stream):
     assert function.cache_info().misses == 1
 
 
+def test_integers_that_are_dynamic(stream: Stream):
+    def smoothed(x: Any, turns: int) -> Any:
+        y = x.copy()
+        for _ in range(turns):
+            y[1:-1] = (y[:-2] + y[2:]) * np.float32(0.5)
+        return y
+
+    function, array = on_gpu(smoothed, dynamic="turns"), copied(X, stream)
+    for turns in (0, 1, 6):
+        equal(function(array, turns), smoothed(X, turns))
+    assert function.cache_info().misses == 1
+
+
 def test_results_that_are_constants(stream: Stream):
     made = on_gpu(lambda x: (np.zeros(3), x.sum() * 0 + 1))(copied(X, stream))
     equal(made[0], np.zeros(3))

@@ -117,6 +117,13 @@ LOOP = RepeatLaunches(5, LaunchSteps((added(Z, TURN, Y),), ((Y, Z), (Z, Y))), TU
 
 STEPS_GIVEN = {
     "turns": ((added(X, CHOICE, Z), LOOP), lambda x, c: x + c + 0 + 1 + 2 + 3 + 4),
+    "counted turns": (
+        (
+            added(X, CHOICE, Y),
+            RepeatLaunches(1 << 62, LaunchSteps((added(Y, TURN, Y),)), TURN, CHOICE),
+        ),
+        lambda x, c: x + c + sum(range(c)),
+    ),
     "while": (
         (
             added(X, CHOICE, Y),
@@ -189,8 +196,9 @@ def test_a_graph_of_a_program(driver: FakeDriver):
     assert driver.state.launches == 2 * before
 
 
-def test_what_can_be_no_graph(driver: FakeDriver):
-    steps, _ = STEPS_GIVEN["while"]
+@pytest.mark.parametrize("name", ["counted turns", "while", "choice"])
+def test_what_can_be_no_graph(driver: FakeDriver, name: str):
+    steps, _ = STEPS_GIVEN[name]
     entry = DeviceEntry(steps_program(*steps), Device(driver), driver.image)
     stream = Stream(entry.device)
     inputs = [copied(np.arange(4), stream), copied(np.arange(1), stream)]
