@@ -132,7 +132,7 @@ def call_of(peer: Peer, workload: Workload) -> tuple[Callable[[], Any], np.ndarr
     """A call on the GPU, and its first result."""
     function = workload.function
     if peer.np is not np:
-        function = FunctionType(function.__code__, {"np": peer.np})
+        function = FunctionType(function.__code__, {**function.__globals__, "np": peer.np})
     compiled, arrays = peer.compiled(function), list(map(peer.put, workload.arrays()))
     return lambda: compiled(*arrays), peer.numpy(compiled(*arrays))
 
