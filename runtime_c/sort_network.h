@@ -155,45 +155,27 @@ static inline void tf_merge_last_network(vector_t *v, const item_t *row, item_t 
   }
 }
 
-// Merges two sorted runs of `width` items that lie one after the other, from both ends at once: as
-// many steps from each cannot go beyond a run. Which run is next is computed, for a processor cannot
-// guess it.
-static inline void tf_merge_runs_network(const item_t *restrict row, item_t *restrict to, long width) {
-  const item_t *a = row, *b = row + width, *a_last = b - 2 * LANES, *b_last = b + width - 2 * LANES;
-  const item_t *next = b, *last = a_last;
-  item_t *end = to + 2 * width - 2 * LANES;
-  vector_t low[] = {*(const vector_t *)a, *(const vector_t *)(a + LANES)};
-  vector_t high[] = {*(const vector_t *)b_last, *(const vector_t *)(b_last + LANES)};
-  a += 2 * LANES, b += 2 * LANES, a_last -= 2 * LANES, b_last -= 2 * LANES;
-  for (long i = 2 * LANES; i < width; i += 2 * LANES) {
-    tf_merge_next_network(low, next, to);
-    tf_merge_last_network(high, last, end);
-    to += 2 * LANES, end -= 2 * LANES;
-    long takes_a = *a<*b, takes_b = b_last[2 * LANES - 1]> a_last[2 * LANES - 1];
-    next = takes_a ? a : b;
-    last = takes_b ? b_last : a_last;
-    a += 2 * LANES * takes_a;
-    b += 2 * LANES * (1 - takes_a);
-    a_last -= 2 * LANES * (1 - takes_b);
-    b_last -= 2 * LANES * takes_b;
-  }
-  tf_merge_next_network(low, next, to);
-  tf_merge_last_network(high, last, end);
-}
-
-// Merges a run of `width` items and the others of n, a multiple of 2 LANES.
-static inline void tf_merge_rest_network(const item_t *restrict row, item_t *restrict to, long width, long n) {
-  const item_t *a = row + 2 * LANES, *b = row + width, *a_end = b, *b_end = row + n;
+// Merges a sorted run of `width` items and that of the others of n, multiples of 2 LANES, from both
+// ends at once. Which run is next is computed, for a processor cannot guess it.
+static inline void tf_merge_runs_network(const item_t *restrict row, item_t *restrict to, long width, long n) {
+  const long step = 2 * LANES;
+  long a = step, b = width, a_last = width - step, b_last = n - 2 * step;
+  item_t *end = to + n - step;
   vector_t low[] = {*(const vector_t *)row, *(const vector_t *)(row + LANES)};
-  while (a < a_end || b < b_end) {
-    int takes_a = b == b_end || (a < a_end && *a < *b);
-    tf_merge_next_network(low, takes_a ? a : b, to);
-    a += takes_a ? 2 * LANES : 0;
-    b += takes_a ? 0 : 2 * LANES;
-    to += 2 * LANES;
+  vector_t high[] = {*(const vector_t *)(row + n - step), *(const vector_t *)(row + n - LANES)};
+  for (long left = n / step; left > 0; left -= 2) {
+    long takes_a = (b == n) | ((a < width) & (row[a] < row[b - (b == n)]));
+    tf_merge_next_network(low, row + b + (a - b) * takes_a, to);
+    a += step * takes_a;
+    b += step * (1 - takes_a);
+    to += step;
+    if (left == 1) break;
+    long before_a = a_last < 0, takes_b = before_a | ((b_last >= width) & (row[b_last + step - 1] > row[a_last + step - 1 + before_a]));
+    tf_merge_last_network(high, row + a_last + (b_last - a_last) * takes_b, end);
+    a_last -= step * (1 - takes_b);
+    b_last -= step * takes_b;
+    end -= step;
   }
-  *(vector_t *)to = low[0];
-  *(vector_t *)(to + LANES) = low[1];
 }
 
 // Sorts n items, and returns where they are then: in the row or in `scratch`. Either has room for
@@ -216,13 +198,10 @@ static inline item_t *tf_sort_items_network(item_t *row, item_t *scratch, long n
   }
   for (long width = block; width < padded; width *= 2) {
     long i = 0;
-    for (; padded - i >= 2 * width; i += 2 * width)
-      tf_merge_runs_network(row + i, scratch + i, width);
-    if (padded - i > width)
-      tf_merge_rest_network(row + i, scratch + i, width, padded - i);
-    else
-      for (; i < padded; i++)
-        scratch[i] = row[i];
+    for (; padded - i > width; i += 2 * width)
+      tf_merge_runs_network(row + i, scratch + i, width, padded - i < 2 * width ? padded - i : 2 * width);
+    for (; i < padded; i++)
+      scratch[i] = row[i];
     item_t *sorted = scratch;
     scratch = row;
     row = sorted;

@@ -1,4 +1,4 @@
-// Integers as signed ones to sort by: written for int_t and uint_t, of BITS, and rank_t, of 32 or 64.
+// Integers as signed ones to sort by: written for int_t and uint_t, of BITS, and rank_t, of 16 or more.
 
 // An integer in the same order.
 static inline rank_t tf_rank_int(int_t x) {

@@ -606,7 +606,7 @@ def hard_rows(count: int, dtype: str) -> np.ndarray:
 
 def check_in_vectors(machine: Machine, *counts: int) -> None:
     arrays, programs = [], []
-    for dtype in ("float32", "float64", "uint32", "int64"):
+    for dtype in ("float32", "float64", "uint32", "int64", "int16"):
         for count in counts:
             for primitive in (p.sort, p.argsort):
                 build = GraphBuilder(f"{primitive.name}_{dtype}_{count}")
@@ -640,11 +640,13 @@ def test_vectors_of_another_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (Sort.ELEMENTS, "float32", 16, 64, (4, 4)),
         (Sort.ELEMENTS, "float32", 17, 64, (8, 4)),
-        (Sort.ELEMENTS, "int8", 200, 64, (16, 16)),
+        (Sort.ELEMENTS, "bool", 200, 64, (16, 16)),
         (Sort.ELEMENTS, "float32", 1 << 20, 64, (16, 16)),
         (Sort.ELEMENTS, "float32", 1 << 20, 32, (16, 8)),
         (Sort.ELEMENTS, "float32", 1 << 20, 16, (8, 4)),
-        (Sort.ELEMENTS, "int8", 256, 64, None),
+        (Sort.ELEMENTS, "uint16", 1 << 17, 16, (16, 8)),
+        (Sort.ELEMENTS, "uint16", 1 << 18, 16, None),
+        (Sort.ELEMENTS, "int8", 1024, 64, None),
         (Sort.POSITIONS, "float32", 8191, 64, (16, 8)),
         (Sort.POSITIONS, "float32", 8192, 64, None),
         (Sort.POSITIONS, "float64", 1 << 20, 64, (16, 8)),

@@ -298,6 +298,8 @@ _NETWORKS = {
 # By bytes of a vector and of a lane: what says that there are instructions for the lesser and the
 # greater of two lanes, and how gcc's functions for them are called and take their arguments.
 _LEAST = {
+    (16, 2): ("__SSE2__", "sw128", ""),
+    (32, 2): ("__AVX2__", "sw256", ""),
     (16, 4): ("__SSE4_1__", "sd128", ""),
     (32, 4): ("__AVX2__", "sd256", ""),
     (64, 4): ("__AVX512F__", "sd512_mask", ", (lanes_t)a, -1"),
@@ -321,7 +323,7 @@ def _network_words(bits: int, rows: int, lanes: int) -> dict[str, str]:
         "item_t": f"int{bits}_t",
         "uitem_t": f"uint{bits}_t",
         "vector_t": vector_type(f"int{bits}", lanes),
-        "lane_t": "int" if bits == 32 else "long long",
+        "lane_t": {16: "short", 32: "int", 64: "long long"}[bits],
         "ROWS": str(rows),
         "LANES": str(lanes),
         "NETWORK": ", ".join([f"{{{low}, {high}}}" for low, high in network_pairs(rows)]),
@@ -358,8 +360,8 @@ def _for_ranked(value: str, bits: int, block: NetworkBlock) -> Callable[[str], s
 
 
 def _for_rank(bits: int) -> Callable[[str], str]:
-    """As `_for_integer`, of ranks of 32 or 64 bits."""
-    of_integer, rank = _for_integer(bits), max(bits, 32)
+    """As `_for_integer`, of ranks of 16 bits or more."""
+    of_integer, rank = _for_integer(bits), max(bits, 16)
     top = f"((uint{bits}_t)1 << {bits - 1})" if bits == rank else "0"
     return lambda text: _with_words(of_integer(text), {"rank_t": f"int{rank}_t", "TOP_BIT": top})
 
@@ -369,7 +371,7 @@ _NARROW_NAMES = {
     **{f"{sign}int{bits}": bits for bits in _WIDTHS[:3] for sign in ("", "u")},
     "float": 32,
 }
-_WIDE_NAMES = ("int64", "uint64", "double")
+_WIDE_NAMES = dict.fromkeys(("int64", "uint64", "double"), 64)
 _NARROW = [_for_value(name, bits) for name, bits in _NARROW_NAMES.items()]
 _WIDE = [_for_value(name, 64) for name in _WIDE_NAMES]
 _FILES: dict[str, list[Callable[[str], str]]] = {
@@ -404,8 +406,9 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "sort_ranks_float.h": [_for_real(real) for real in _FORMATS],
     "sort_network.h": [_for_network(8 * size, b) for size in BLOCKS for b in BLOCKS[size]],
     "sort_ranked.h": [
-        *[_for_ranked(name, 32, block) for name in _NARROW_NAMES for block in BLOCKS[4]],
-        *[_for_ranked(name, 64, block) for name in _WIDE_NAMES for block in BLOCKS[8]],
+        _for_ranked(name, max(bits, 16), block)
+        for name, bits in {**_NARROW_NAMES, **_WIDE_NAMES}.items()
+        for block in BLOCKS[max(bits // 8, 2)]
     ],
     "sort_ranked_positions.h": [
         _for_ranked(name, 64, block) for name in _NARROW_NAMES for block in BLOCKS[8]

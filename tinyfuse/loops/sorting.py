@@ -25,6 +25,7 @@ class NetworkBlock(NamedTuple):
 
 # By bytes of an item, smaller ones first. Of no fewer vectors than lanes, columns fill vectors.
 BLOCKS = {
+    2: (NetworkBlock(8, 8), NetworkBlock(16, 8), NetworkBlock(16, 16)),
     4: (
         NetworkBlock(4, 4),
         NetworkBlock(8, 4),
@@ -41,14 +42,13 @@ BLOCKS = {
     ),
 }
 
-# Elements of fewer bytes than their number in a row are sorted by one byte after the other where
-# the row is that long: with each byte, that long again.
-BYTEWISE = {Sort.ELEMENTS: {1: 256, 2: 256}, Sort.POSITIONS: {1: 256, 2: 512, 4: 8192}}
+# By bytes of an element: how long rows are that take less time sorted by one byte after the other.
+BYTEWISE = {Sort.ELEMENTS: {1: 1024, 2: 1 << 18}, Sort.POSITIONS: {1: 256, 2: 512, 4: 8192}}
 
 
 def item_size(sort: Sort, dtype: np.dtype) -> int:
     """Bytes of what is sorted in vectors: an element, or one and its position."""
-    return max(dtype.itemsize, 4 if sort is Sort.ELEMENTS else 8)
+    return max(dtype.itemsize, 2 if sort is Sort.ELEMENTS else 8)
 
 
 def block_for(sort: Sort, dtype: np.dtype, extent: int, vector_bytes: int) -> NetworkBlock | None:
