@@ -135,7 +135,8 @@ def _of_single_row(schedule: Schedule, stage: Stage, root: Stage, machine: Machi
     Its panels are read from end to end, which memory is fastest at.
     """
     places = schedule.places
-    if not _is_chain(places, stage) or math.prod([axis.extent for axis in stage.axes[:-1]]) > 1:
+    several = [axis for axis in stage.axes if axis.extent > 1]
+    if not _is_chain(places, stage) or len(several) != 1 or several[0] is not stage.axes[-1]:
         return None
     columns, loads = stage.axes[-1], list(reads_through(stage, places.inlined))
     moving = [load for load in loads if depends_on(load, columns)]
