@@ -39,7 +39,7 @@ def medians(calls: Mapping[str, Call], seconds: float) -> dict[str, float]:
 
 
 def _turn(call: Call, repeats: int) -> list[float]:
-    samples, end = [_sample(call, repeats)], perf_counter() + TURN
+    end, samples = perf_counter() + TURN, [_sample(call, repeats)]
     while perf_counter() < end:
         samples.append(_sample(call, repeats))
     return samples
