@@ -24,6 +24,7 @@ from tinyfuse.runtime.emulated_program import run_program
 from tinyfuse.runtime.emulator import ORDERS
 from tinyfuse.testing import Case, Ladder, program_case, random_program
 from tinyfuse.testing.devices import device_loops, emitted
+from tinyfuse.trace import loop_statements
 
 BATCH = 25
 
@@ -139,6 +140,31 @@ def test_every_barrier_is_needed(name: str):
     programs = emitted(mutants(loops))
     reported = [run_program(program, inputs).error is not None for program in programs]
     assert [number for number, told in enumerate(reported) if not told] == []
+
+
+def test_a_while_loop_writes_what_others_have_read(monkeypatch: pytest.MonkeyPatch):
+    """Two barriers: all threads multiply elements of v, then one of them changes an element."""
+
+    def grown(v, w):
+        for i in range(1, 4):
+            w *= 2
+            least = np.prod(v[i:])
+            turns = 0
+            while turns < 3 and least < 8:
+                turns += 1
+                v[i] += least
+        return v, w
+
+    monkeypatch.setattr(loop_statements, "MOST_UNROLLED", 1)
+    given = array(5, dtype=float), np.ones(5)
+    expected = grown(*(each.copy() for each in given))
+    loops = device_loops(Case(grown, given, "grown"), True)
+    assert [barriers(kernel) for kernel in loops.kernels] == [0, 2, 0]
+    programs = emitted([loops, *mutants(loops)])
+    reports = [run_program(program, flat(given)) for program in programs]
+    assert [report.error is None for report in reports] == [True, False, False]
+    for want, have in zip(expected, reports[0].outputs, strict=True):
+        np.testing.assert_array_equal(have, want)
 
 
 def test_the_corpus_has_enough_barriers():
