@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from itertools import pairwise
 from types import FrameType
 from typing import Any
 
