@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tinyfuse
-from tinyfuse.errors import ArgumentError, NumberConversionError
+from tinyfuse.errors import ArgumentError, InvalidArgumentError, NumberConversionError
 
 LINE = np.random.default_rng(0).standard_normal(90)
 
@@ -189,11 +189,10 @@ def test_arrays_of_such_integers(function: Callable[[int], Any]):
         np.zeros,
         lambda n: np.ones((n, 2)),
         lambda n: np.linspace(0, 1, n),
-        lambda n: LINE[::n],
         lambda n: LINE.reshape(n, -1),
     ],
 )
-def test_shapes_and_steps_are_known(function: Callable[[int], Any]):
+def test_shapes_are_known(function: Callable[[int], Any]):
     with pytest.raises(NumberConversionError) as raised:
         tinyfuse.jit(lambda n: function(n), dynamic="n")(3)
     assert str(raised.value).split("\n")[0] == (
@@ -227,3 +226,45 @@ def test_complex_numbers_of_pythons_are_known():
     np.testing.assert_array_equal(scaled(LINE, 3), LINE * 3j)
     with pytest.raises(NumberConversionError, match="a complex number of Python's"):
         tinyfuse.jit(lambda n: n == 1j, dynamic="n")(1)
+
+
+def last_of_a_range(n, start, stop, step):
+    i = start
+    total = 0.0
+    for i in range(n, stop, step):
+        total += LINE[i]
+    return i, total * i
+
+
+def last_of_two_ranges(n, start, stop, step):
+    total = LINE[0]
+    for i in range(1, 20):
+        for j in range(0, i, 2):
+            total = total + LINE[j]
+        total = total * 0.5 + j
+    return total, i, j
+
+
+@pytest.mark.parametrize("function", [last_of_a_range, last_of_two_ranges])
+def test_the_variable_of_a_loop_keeps_its_last_value(function: Callable[..., Any]):
+    jitted = tinyfuse.jit(function, dynamic=("n", "start", "stop"))
+    for given in ((0, 7, 9, 1), (5, 7, 6, 1), (5, 7, 5, 1), (5, 7, 2, 1)):
+        assert jitted(*given) == function(*given)
+    for given in ((0, 7, 9, 4), (9, 7, 1, -3), (1, 7, 1, -3)):
+        assert jitted(*given) == function(*given)
+
+
+def test_the_variable_of_a_loop_without_turns_has_no_value():
+    def last(n):
+        total = 0.0
+        for i in range(1, n):
+            total += LINE[i]
+        return total, i
+
+    jitted = tinyfuse.jit(last, dynamic="n")
+    assert jitted(5) == last(5)
+    with pytest.raises(InvalidArgumentError) as raised:
+        jitted(1)
+    assert str(raised.value).split("\n")[0] == (
+        "the variable of a loop without turns has no value after it: give it one before"
+    )
