@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,10 +10,13 @@ import pytest
 
 import tinyfuse
 from tests.device_programs import PROGRAMS
+from tinyfuse.emit.prelude import runtime_c
 from tinyfuse.errors import CompilationError
 from tinyfuse.runtime import nvrtc
 from tinyfuse.runtime.nvcc import Cubin, compile_cubin
 from tinyfuse.runtime.nvrtc import built_cubin, find_nvrtc, require_compiler
+
+GOLDEN = Path(__file__).parent / "golden"
 
 needs_nvrtc = pytest.mark.skipif(
     find_nvrtc() is None, reason="NVRTC is not installed: pip install nvidia-cuda-nvrtc"
@@ -61,6 +65,18 @@ def test_without_the_package_it_is_nvcc(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(nvrtc, "find_nvrtc", lambda: None)
     monkeypatch.setattr(nvrtc, "compile_cubin", lambda *given: (made, given))
     assert built_cubin("text", "name", "sm_90") == (made, ("text", "name", "sm_90"))
+
+
+def test_names_of_gccs_are_defined():
+    """Those in the CUDA of goldens and programs that NVRTC does not have, but nvcc does."""
+    head = (runtime_c() / "cuda_nvrtc.h").read_text() + (runtime_c() / "cuda_prelude.h").read_text()
+    defined = set(re.findall(r"#define (\w+)", head))
+    texts = [path.read_text() for path in GOLDEN.rglob("*.cu")]
+    for function, arguments, _ in PROGRAMS.values():
+        texts.append(tinyfuse.jit(function).lower(*arguments).as_text("cuda"))
+    used = {name for text in texts for name in re.findall(r"__builtin_\w+|__\w+_TYPE__", text)}
+    assert len(used) > 10
+    assert used - defined == set()
 
 
 @needs_nvrtc
