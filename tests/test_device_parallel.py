@@ -205,7 +205,82 @@ SORTS: list[Given] = [
 ]
 
 
-@pytest.mark.parametrize("given", [SCATTERS, SORTS], ids=["scatters", "sorts"])
+# --- running values -------------------------------------------------------------------------------
+
+
+def running_sums(x):
+    return np.cumsum(x)
+
+
+def running_products(x):
+    return np.cumprod(x)
+
+
+def largest_so_far(x):
+    return np.maximum.accumulate(x)
+
+
+def smallest_so_far(x):
+    return np.minimum.accumulate(x[::-1] * 2)
+
+
+def any_so_far(x):
+    return np.logical_or.accumulate(x > 900)
+
+
+def sums_of_computed(x):
+    return np.cumsum(x * x - 3, dtype=np.int32) // 2
+
+
+def sums_of_rows(x):
+    sums = np.cumsum(x, axis=1)
+    return sums - sums[:, -1:]
+
+
+def best_of_a_loop(x):
+    best = x[0]
+    found = np.zeros(len(x), F32)
+    for t in range(len(x)):
+        best = max(best, x[t])
+        found[t] = best
+    return found, best
+
+
+def sums_and_more(x):
+    sums = np.cumsum(x)
+    return sums, sums[-1], x.sum(), sums * x
+
+
+LONG = np.concatenate([np.round(array(900)), [-0.0, 0.0, -0.0], array(2000), [np.nan], array(9)])
+INTEGERS = (np.arange(3000) ** 3 + 1).astype(np.int64)
+SCANS: list[Given] = [
+    (running_sums, (INTEGERS**2,)),
+    (running_products, (2 * INTEGERS[:1100] + 1,)),
+    (largest_so_far, (LONG.astype(F32),)),
+    (smallest_so_far, (LONG,)),
+    (any_so_far, (INTEGERS % 1000,)),
+    (sums_of_computed, (INTEGERS.astype(np.int32),)),
+    (sums_of_rows, (INTEGERS[: 2 * 1300].reshape(2, 1300),)),
+    (best_of_a_loop, (LONG.astype(F32),)),
+    (sums_and_more, (INTEGERS[:1025],)),
+]
+
+
+def running_sums_of_reals(x):
+    return np.cumsum(x)
+
+
+def test_sums_of_reals_have_an_order():
+    """They are made by one thread: in parts they would be rounded otherwise."""
+    case = Case(running_sums_of_reals, (array(2000),), "running_sums_of_reals")
+    (kernel,) = device_loops(case, True, SM_90).kernels
+    assert (kernel.threads, runs_alone(kernel)) == (32, True)
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [SCATTERS, SORTS, SCANS], ids=["scatters", "sorts", "scans"])
 def test_the_bits_of_c(given: list[Given]):
     cases = [Case(function, arguments, function.__name__) for function, arguments in given]
     Ladder((), lambda case: False, emulated_of=lambda case: True).climb(cases).check()
@@ -230,6 +305,9 @@ COUNTS: list[tuple[Given, list[tuple[int, int]]]] = [
     ((sorted_rows, (array(40, 500),)), [(40, 256)]),
     ((many_runs, (REALS,)), [*[(391, 256)] * 13, (98, 256)]),
     ((one_run, (REALS,)), [(391, 256)] * 14),
+    ((running_sums, (MANY,)), [(1, 256)]),
+    ((largest_so_far, (REALS,)), [(1, 256)]),
+    ((sums_of_rows, (MANY.reshape(500, 2000),)), [(500, 256)]),
 ]
 
 

@@ -32,6 +32,7 @@ from tinyfuse.loops.ir import (
     written_by,
 )
 from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
+from tinyfuse.lower.device_scans import scanned
 from tinyfuse.lower.device_sorts import RUN, sorted_row
 from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.expr import Expr, Load, Op, walk
@@ -147,6 +148,8 @@ def _plain(node: Statement) -> list[Statement]:
         return [replace(node, streamed=False)]
     if isinstance(node, HalveRow):
         return [_half(node, half) for half in _halves(node.extent)]
+    if isinstance(node, For):
+        return scanned(node) or [node]
     if isinstance(node, SortRow) and node.extent >= RUN:
         return sorted_row(node)
     if isinstance(node, Transpose):
