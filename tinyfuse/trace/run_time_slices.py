@@ -13,9 +13,9 @@ from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
-from tinyfuse.trace.builder import active
+from tinyfuse.trace.builder import active, called
 from tinyfuse.trace.masking import select_atom
-from tinyfuse.trace.position_bounds import interval, linear_form
+from tinyfuse.trace.position_bounds import interval, linear_form, position_bound
 from tinyfuse.trace.same import same_value
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedInt
@@ -39,30 +39,20 @@ class Slice:
         self.x, self.index = x, (*before, slice(None), *after)
         self.before, self.after = before, after
         self.size = x.shape[len(before)]
-        self.start = self._end(0 if item.start is None else item.start)
-        self.stop = self._end(self.size if item.stop is None else item.stop)
-        self.length = _not_negative(_integer("subtract", self.stop, self.start))
+        self.start = self._end("start", 0 if item.start is None else item.start)
+        self.stop = self._end("stop", self.size if item.stop is None else item.stop)
+        length = _not_negative(_integer("subtract", self.stop, self.start), self.size)
+        self.length = called(length, "length")
 
-    def _end(self, number: Any) -> Atom:
+    def _end(self, name: str, number: Any) -> Atom:
         if type(number) is int:
             return Literal(np.int64(slice(number, None).indices(self.size)[0]))
         atom = integer_atom(number, active())
-        low, high = interval(active(), atom)
-        bounded = atom
-        if low is None or low < 0:
-            bounded = self._counted_from_the_end(atom)
-        if high is None or high > self.size:
-            bounded = _integer("minimum", bounded, Literal(np.int64(self.size)))
-        if isinstance(bounded, Var) and bounded is not atom:  # of which more may be known
-            active().bounds[bounded] = 0, self.size
-        return bounded
-
-    def _counted_from_the_end(self, number: Atom) -> Atom:
-        """A negative end as numpy takes it."""
-        size = Literal(np.int64(self.size))
-        test = _compare("less", number, _NONE)
-        found = select_atom(test, _integer("add", number, size), number, ())
-        return _integer("maximum", found, _NONE)
+        bound = position_bound(active(), atom)
+        if bound is not None and bound <= self.size + 1:
+            return atom
+        end = _bounded("slice_end", atom, Literal(np.int64(self.size)), most=self.size)
+        return called(end, name)
 
     def at(self, place: Any) -> tuple[Any, ...]:
         """The index in the array of a place in the slice, or of an array of places."""
@@ -187,9 +177,16 @@ def _integer(op: str, *atoms: Atom) -> Atom:
     return active().define(p.elementwise, atoms, {"op": op}, (), INT64)
 
 
-def _not_negative(number: Atom) -> Atom:
+def _bounded(op: str, *atoms: Atom, most: int) -> Var:
+    """What is from none to a number."""
+    output = active().define(p.elementwise, atoms, {"op": op}, (), INT64)
+    active().bounds[output] = 0, most
+    return output
+
+
+def _not_negative(number: Atom, most: int) -> Atom:
     low, _ = interval(active(), number)
-    return number if low is not None and low >= 0 else _integer("maximum", number, _NONE)
+    return number if low is not None and low >= 0 else _bounded("maximum", number, _NONE, most=most)
 
 
 _NONE, _ONE = Literal(np.int64(0)), Literal(np.int64(1))
