@@ -35,6 +35,7 @@ from tinyfuse.stage.index import Affine
 Statements = tuple[Statement, ...]
 
 MOST_NODES = 12  # of an expression that becomes part of another one
+NEAR = 8  # statements that are between them, at most
 
 
 def tidied(body: Sequence[Statement]) -> Statements:
@@ -174,7 +175,7 @@ def _reader(body: Sequence[Statement], at: int, store: Store) -> int | None:
     if len(nodes) > MOST_NODES:
         return None
     needed = {node.source for node in nodes if isinstance(node, Load)}
-    for later, statement in enumerate(body[at + 1 :], at + 1):
+    for later, statement in enumerate(body[at + 1 : at + 1 + NEAR], at + 1):
         if any(load.source is store.buffer for load in _loads(statement)):
             return later if isinstance(statement, (Let, Store, If)) else None
         inside = {store.buffer, *needed}
