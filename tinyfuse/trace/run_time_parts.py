@@ -333,7 +333,7 @@ def _put(into: Slice, length: Atom, made: Made) -> None:
         into.x[into.at(place)] = element(place)
         return carried
 
-    counted_loop(length, into.most, turn, ())
+    counted_loop(length, into.most, turn, (), "k")
 
 
 def kept(length: Atom, most: int, element: Element) -> Element:
@@ -344,7 +344,7 @@ def kept(length: Atom, most: int, element: Element) -> Element:
         return values
 
     room = NUMPY.zeros(most, dtype_of(element, length))
-    values = counted_loop(length, most, turn, room)
+    values = counted_loop(length, most, turn, room, "k")
     return lambda place: values[place]
 
 
