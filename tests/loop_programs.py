@@ -158,7 +158,7 @@ class LoopProgram:
         made, appended, after = self._list(variable, around)
         head = self._head(variable, around)
         if "T" in head:  # where there are no turns, a scalar is what it is after others
-            made = ["s = np.float64(s)", *made]
+            made = ["s = s + np.float64(0)", *made]
         lines = [*made, f"for {head}:"]
         inside = [*around, variable]
         for _ in range(self.random.choice((1, 1, 2, 2, 3, 4))):
