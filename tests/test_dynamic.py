@@ -53,6 +53,43 @@ def test_turns_are_one_for_in_one_kernel():
     assert "while" not in text
 
 
+def rows_in_turn(x: Any, T: int) -> Any:  # noqa: N803
+    """Turns that launch kernels, in turns that do, and one that counts them."""
+    y = x.copy()
+    for i in range(T):
+        y = (np.roll(y, 1) + x) * 0.5
+        for _ in range(i):
+            y[1:] = y[:-1] + y[1:] * 0.25
+    return y
+
+
+def sums_of_parts(x: Any, T: int) -> Any:  # noqa: N803
+    return x[:T].sum(), np.sort(x * (np.arange(90) < T)), x[T]
+
+
+def until_small(x: Any, T: int) -> Any:  # noqa: N803
+    turns = 0
+    while np.abs(x).max() > T * T + 0.25:
+        x = x * 0.5
+        turns += 1
+    return x, turns
+
+
+ON_DEVICES = (smoothed.__wrapped__, rows_in_turn, sums_of_parts, until_small)
+
+
+@pytest.mark.parametrize("function", ON_DEVICES)
+def test_one_program_of_a_device_serves_them_too(function: Callable[..., Any]):
+    """With the bits of C."""
+    compiled = [tinyfuse.jit(function, dynamic="T", target=t) for t in ("c", "cuda-emulated")]
+    for turns in (0, 1, 2, 7, -3):
+        expected, found = [each(LINE, turns) for each in compiled]
+        for one, other in zip(expected, found, strict=True):
+            assert type(one) is type(other)
+            assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    assert compiled[1].cache_info().misses == 1
+
+
 def test_ends_and_places():
     part.clear_cache()
     for first, last in ((0, 90), (3, 50), (10, 10), (20, 5), (-5, 90), (-7, -2), (0, 1000)):
