@@ -30,10 +30,8 @@ from tests import math_checking, scalar_pairs
 from tests.loop_programs import loop_case
 from tests.sanitized import run_sanitized
 from tinyfuse.dtypes import SUPPORTED
-from tinyfuse.errors import UnsupportedArgumentError
 from tinyfuse.machine import available_cores
 from tinyfuse.testing import Case, Failure, Ladder, Report, Variant, program_case, random_program
-from tinyfuse.testing.devices import device_loops, emitted
 from tinyfuse.testing.variants import fused, random
 from tinyfuse.trace import loop_statements
 
@@ -74,20 +72,9 @@ def climb_loops(batch: tuple[int, int]) -> Report:
 
 def climb_cases(seed: int, cases: Sequence[Case]) -> Report:
     """The report on these, under the schedules of a seed."""
-    looped, emulated = set(cases[::LOOPS_EVERY]), {*filter(is_launched, cases[::DEVICE_EVERY])}
+    looped, emulated = set(cases[::LOOPS_EVERY]), set(cases[::DEVICE_EVERY])
     ladder = Ladder(variants(seed), looped.__contains__, emulated_of=emulated.__contains__)
     return ladder.climb(cases)
-
-
-def is_launched(case: Case) -> bool:
-    """Whether a plan of launches can say how often each kernel of its CUDA runs."""
-    try:
-        emitted([device_loops(case, fuse) for fuse in (False, True)])
-    except UnsupportedArgumentError:
-        return False
-    except Exception:  # of which the ladder tells
-        return True
-    return True
 
 
 def load_state(path: Path) -> tuple[int, Report]:
