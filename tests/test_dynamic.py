@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 import tinyfuse
-from tinyfuse.errors import ArgumentError, InvalidArgumentError, NumberConversionError
+from tinyfuse.errors import (
+    ArgumentError,
+    InPlaceWriteError,
+    InvalidArgumentError,
+    NumberConversionError,
+)
 
 LINE = np.random.default_rng(0).standard_normal(90)
 
@@ -307,3 +312,33 @@ def test_other_ranges_to_such_integers_are_refused(function: Callable[[int], Any
         "only when the compiled function runs; take a part of a range of known length: "
         "np.arange(len(x))[:n]"
     )
+
+
+def rebound(x, y, n):
+    for _ in range(n):
+        x = x + y
+    x[0] = 9.0
+    return x
+
+
+def rebound_in_inner_turns(x, y, n):
+    for i in range(4):
+        for _ in range(i):
+            x = x + y
+        x[i] = y[0]
+    return x + n
+
+
+def test_an_array_that_turns_may_have_bound_anew_is_not_written():
+    """Without turns it would be the caller's."""
+    with pytest.raises(InPlaceWriteError) as raised:
+        tinyfuse.jit(rebound, dynamic="n")(LINE.copy(), LINE, 3)
+    assert str(raised.value).startswith(
+        "an array that is one of two, as data decides, can't be written afterwards: copy it, as in "
+        "x = x.copy()\n  decided at test_dynamic.py:"
+    )
+    mine, its = LINE.copy(), LINE.copy()
+    jitted = tinyfuse.jit(rebound_in_inner_turns, dynamic="n")
+    expected = rebound_in_inner_turns(mine, LINE, 3)
+    np.testing.assert_array_equal(jitted(its, LINE, 3), expected)
+    np.testing.assert_array_equal(its, mine)
