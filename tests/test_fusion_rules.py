@@ -21,7 +21,7 @@ from tinyfuse.loops.rewrite import values_of
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.records import replace
-from tinyfuse.schedule import groups, planner, stencils
+from tinyfuse.schedule import groups, planner, stencils, written_out
 from tinyfuse.schedule.groups import Grouping
 from tinyfuse.schedule.places import STACK_LIMIT
 from tinyfuse.schedule.planner import default_schedule
@@ -478,5 +478,49 @@ def test_what_stands_behind_a_test_is_not_written_out_again_and_again(
     """Nothing has a name there: a search of seven halvings would be seven times as long each."""
     text = lowered(sought_at_every_other, ones(100)).as_text("c")
     assert len(text) < 30_000
-    monkeypatch.setattr(planner._Planner, "_write_out", lambda self, stage: None)
+    monkeypatch.setattr(written_out, "WRITTEN_OUT_BUDGET", 1 << 60)
     assert len(lowered(sought_at_every_other, ones(100)).as_text("c")) > 10 * len(text)
+
+
+def updated_in_one_place(p, a, turns):
+    o = np.zeros(10)
+    for i in iter([*range(turns)]):
+        if p[i] > 5:
+            o[min(i, 9)] += a
+    return o
+
+
+def chosen_below_a_diagonal(p, a, turns):
+    y = np.outer(p, p)
+    for _ in iter([*range(turns)]):
+        y = np.where(y > a, np.where(y < 9, y * 1.5, y), y)
+    return np.tril(y)
+
+
+def clipped_among_others(p, a, turns):
+    y = p * a
+    for _ in iter([*range(turns)]):
+        y = np.clip(y * a, -y, y + 1)
+    return np.concatenate([y[start:] for start in range(12)])
+
+
+@pytest.mark.parametrize(
+    "function", [updated_in_one_place, chosen_below_a_diagonal, clipped_among_others]
+)
+@pytest.mark.parametrize("target", ["c", "cuda"])
+def test_text_behind_tests_grows_with_the_program(function: Callable[..., Any], target: str):
+    """And not twofold with each turn that mentions the result of the one before two times."""
+    arguments = np.arange(160.0), 0.5
+    for turns in (20, 40, 80, 160):
+        low = tinyfuse.jit(function).lower(*arguments, turns)
+        text = (low if target == "c" else low.on("cuda")).as_text(target)
+        assert len(text) < 800 * turns
+
+
+@pytest.mark.parametrize("turns", [9, 40])
+@pytest.mark.parametrize(
+    "function", [updated_in_one_place, chosen_below_a_diagonal, clipped_among_others]
+)
+def test_what_is_stored_for_its_length_is_numpys(function: Callable[..., Any], turns: int):
+    p = np.arange(160.0) % 11
+    np.testing.assert_array_equal(tinyfuse.jit(function)(p, 0.5, turns), function(p, 0.5, turns))
