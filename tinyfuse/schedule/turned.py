@@ -6,7 +6,7 @@ well, in a local array whose columns lie side by side; `lower.transposes` writes
 at a time. So arrays between convolutions stay as the program has them. Channels last inside, both
 ends converted, took as long as channels first throughout or longer: 1.01 to 1.02 of the time in
 pairs of 3 by 3 (64, 56 by 56; 256, 14 by 14), 1.01 to 1.03 where depthwise ones are between
-pointwise ones, 1.10 to 1.16 in bottlenecks, 0.97 of 16 channels and 1.7 of 8. It was 0.87 of 512
+pointwise ones, 1.10 to 1.16 in bottlenecks, 0.97 of 16 channels and 1.7 of 8. It was 0.91 of 512
 channels of 7 by 7 alone, and with vectors of 32 bytes 0.86 of 16 channels.
 """
 
