@@ -11,9 +11,10 @@ import itertools
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from tinyfuse.machine import Machine
-from tinyfuse.records import dataclass, field
+from tinyfuse.records import dataclass, field, replace
 from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, outer_axes
 from tinyfuse.schedule.seats import Seat
@@ -27,12 +28,16 @@ FRAME_BYTES = 1 << 17
 # Operations and stored stages of one group: the C compiler's time grows faster than a function.
 GROUP_OPERATIONS = 1000
 GROUP_UNITS = 24
+# How many times as many where crowds of units are loops of their own inside the frame.
+CROWDED = 4
 # Elements of a row from which on vectors are full for most of it.
 VECTOR_ROW = 64
 # Places of the frame for each core, so that threads have something to share.
 PLACES_PER_CORE = 2
 # Arrays that one loop may go through together: more than that, and processors lose sight of them.
 STREAMS = 12
+# Units that, if they read the same, are computed together before others join them.
+CROWD = 4
 # Elements of a row that are computed one after the other, before those of the next stage.
 CHUNK = 1024
 
@@ -70,10 +75,14 @@ class Unit:
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """Units in the order of the program; `depth` axes of each make up the frame."""
+    """Units in the order of the program; `depth` axes of each make up the frame.
+
+    inner: groups of some of them with a deeper frame, each computed as a whole.
+    """
 
     units: list[Unit]
     depth: int
+    inner: list[Group] = field(default_factory=list)
 
     @property
     def leader(self) -> Unit:
@@ -118,6 +127,8 @@ class Grouping:
         self.sources: dict[Unit, dict[Stage, None]] = {unit: {} for unit in self.units}
         for unit in self.units:
             self._connect(unit)
+        # Whether many units read the same, as those of a butterfly do.
+        self.is_crowded = any(len(readers) >= CROWD for readers in self.readers.values())
         self.reasons: dict[Stage, str] = {}  # why a unit is not with what reads it
         self.merged: dict[tuple[Group, Group], tuple[Group, str | None]] = {}
         # Where in the program groups begin and end, in ascending order.
@@ -139,7 +150,12 @@ class Grouping:
 
     def form(self) -> list[Group]:
         """The groups of more than one unit."""
-        for _, first, second in sorted(self._pairs(), key=lambda pair: pair[0]):
+        pairs = sorted(self._pairs(), key=lambda pair: pair[0])
+        if self.is_crowded:
+            for depth in range(max(len(unit.outer) for unit in self.units), 1, -1):
+                for _, first, second in pairs:
+                    self._join(self.units[first], self.units[second], depth)
+        for _, first, second in pairs:
             self._join(self.units[first], self.units[second])
         groups = dict.fromkeys(self.group_of[unit] for unit in self.units)
         return [group for group in groups if len(group.units) > 1]
@@ -163,11 +179,14 @@ class Grouping:
             saved.setdefault(pair, 0)
         return [((-gain, *pair), *pair) for pair, gain in saved.items() if pair[0] != pair[1]]
 
-    def _join(self, first: Unit, second: Unit) -> None:
+    def _join(self, first: Unit, second: Unit, depth: int = 0) -> None:
+        """Make one group of those of two units, unless its frame is less deep than this."""
         one, other = self.group_of[first], self.group_of[second]
         if one is other:
             return
         group, reason = self._merged(one, other)
+        if group.depth < depth:
+            return
         reason = reason or self._crossing(group.units)
         if reason:
             if second in self.readers.get(first.root, ()):
@@ -186,8 +205,25 @@ class Grouping:
             if self._splits_rows(units, depth) and self._rows_at_once(units, depth - 1) > 1:
                 depth -= 1
             group = Group(units, depth)
+            group.inner = [inner for each in (one, other) for inner in self._inner(each, group)]
             self.merged[one, other] = group, self._refusal(units, group.depth)
         return self.merged[one, other]
+
+    def _inner(self, part: Group, group: Group) -> list[Group]:
+        """The groups that a part of a group leaves in it."""
+        if part.depth == group.depth or len(part.units) < CROWD or self._is_split(part, group):
+            return part.inner
+        return [part]
+
+    def _is_split(self, part: Group, group: Group) -> bool:
+        """Whether other units of a group wait for a part, but not for all of it."""
+        last, inside = self.order[part.leader.root], set(part.units)
+        return any(
+            self.order[reader.root] < last
+            for unit in part.units
+            for reader in self.readers.get(unit.root, ())
+            if reader in group.units and reader not in inside
+        )
 
     def _depth(self, one: Group, other: Group) -> int:
         """How many outer axes of all units of two groups go along with one another."""
@@ -233,8 +269,10 @@ class Grouping:
             return f"rows of less than {VECTOR_ROW} elements are too short for vectors"
         if work >= PARALLEL_ELEMENTS and self._splits_rows(units, depth):
             return f"rows of less than {VECTOR_ROW} elements are better one with the next"
-        if len(units) > GROUP_UNITS or sum(u.operations for u in units) > GROUP_OPERATIONS:
-            return f"one kernel would do more than {GROUP_OPERATIONS} operations"
+        more = CROWDED if self.is_crowded else 1
+        operations = sum(unit.operations for unit in units)
+        if len(units) > more * GROUP_UNITS or operations > more * GROUP_OPERATIONS:
+            return f"one kernel would do more than {more * GROUP_OPERATIONS} operations"
         if self._frame_bytes(units, depth) > FRAME_BYTES:
             return f"more than {FRAME_BYTES} bytes would be kept at each step"
         return self._saves(units)
@@ -334,29 +372,47 @@ class Grouping:
 
     # --- seats ------------------------------------------------------------------------------------
 
-    def seats(self, group: Group) -> dict[Stage, Seat]:
-        """Where the units of a group, but for the leader, are computed."""
+    def seats(self, group: Group, around: tuple[tuple[Group, Seat], ...] = ()) -> dict[Stage, Seat]:
+        """Where the units of a group, but for the leader, are computed.
+
+        around: the groups that this one is inside of and where in them it is, the innermost first.
+        """
         leader, depth, step = group.leader, group.depth, 1
-        inside = set(group.units)
         whole = all(depth == len(unit.outer) and unit.is_elementwise for unit in group.units)
         if not whole:
             step = self._rows_at_once(group.units, depth)
-        elif self._streams(group) > STREAMS:
+        elif not around and self._streams(group) > STREAMS:
             depth, step = (depth - 1, 1) if depth > 1 else (1, CHUNK)
         found = {}
+        place = Seat(leader.root, leader.outer[depth - 1], step)
         for unit in group.units[:-1]:
             pairs = tuple(zip(unit.outer[:depth], leader.outer[:depth], strict=True))
-            read = any(reader in inside for reader in self.readers.get(unit.root, ()))
-            kept = self._is_kept(unit, inside)
-            found[unit.root] = Seat(
-                leader.root,
-                leader.outer[depth - 1],
-                step,
-                () if read and not kept else pairs,
-                at_root=kept and unit.root not in self.outputs,
+            found[unit.root] = replace(
+                place,
                 is_one_element=whole and depth == len(leader.outer) and step == 1,
+                **self._memory(unit, group, pairs, around),
             )
+        for inner in group.inner:
+            found.update(self.seats(inner, ((group, place), *around)))
         return found
+
+    def _memory(
+        self,
+        unit: Unit,
+        group: Group,
+        pairs: tuple[tuple[Axis, Axis], ...],
+        around: tuple[tuple[Group, Seat], ...],
+    ) -> dict[str, Any]:
+        """What a seat in a group says of the memory of a unit."""
+        inside = set(group.units)
+        if not self._is_kept(unit, inside):
+            read = any(reader in inside for reader in self.readers.get(unit.root, ()))
+            leads = any(unit is inner.leader for inner in group.inner)  # others need all of it
+            return {"aligned": () if read and not leads else pairs}
+        if unit.root in self.outputs:
+            return {"aligned": pairs}
+        kept = [seat for each, seat in around if not self._is_kept(unit, each.units)]
+        return {"aligned": pairs, "kept_at": kept[0] if kept else None, "at_root": not kept}
 
     def _streams(self, group: Group) -> int:
         """How many arrays a group goes through."""

@@ -39,6 +39,7 @@ from tinyfuse.schedule.uses import (
     divides,
     goes_along,
     lies_across,
+    stands_across,
 )
 from tinyfuse.schedule.vector_products import join_vector_products
 from tinyfuse.stage.analysis import fixed_stages, moves_with_data
@@ -291,6 +292,8 @@ class _Planner:
             return STORE, f"{reader.name} would divide to find each element"
         if content.tests and len(uses) > 1:
             return STORE, f"{reader.name} would test for its edges in {len(uses)} places"
+        if content.cost and self._only_joins(reader) and any(map(stands_across, uses)):
+            return STORE, f"{reader.name} puts it across its rows: as they lie, it is in vectors"
         one_by_one = reader in self.gathering or _goes_one_by_one(reader)
         if content.cost >= SLOW_ALONE and one_by_one:
             return STORE, f"{reader.name} goes from one element to the next: vectors compute it"
@@ -302,6 +305,11 @@ class _Planner:
         if content.cost * (repeats - 1) > CHEAP:
             return STORE, f"{reader.name} would compute it {repeats} times over"
         return INLINE, f"{reader.name} takes each element as it is computed"
+
+    def _only_joins(self, stage: Stage) -> bool:
+        """Whether a stage puts others side by side, and computes nothing."""
+        content = self.content[stage]
+        return bool(content.tests) and not content.cost and not stage.reduce_axes
 
     def _splits_rows(self, stage: Stage, uses: list[Use]) -> bool:
         """Whether a reader that computes long on each element, all of them as one row, could not
