@@ -29,7 +29,7 @@ FRAME_BYTES = 1 << 17
 GROUP_OPERATIONS = 1000
 GROUP_UNITS = 24
 # How many times as many where crowds of units are loops of their own inside the frame.
-CROWDED = 4
+CROWDED = 10
 # Elements of a row from which on vectors are full for most of it.
 VECTOR_ROW = 64
 # Places of the frame for each core, so that threads have something to share.
@@ -128,7 +128,10 @@ class Grouping:
         for unit in self.units:
             self._connect(unit)
         # Whether many units read the same, as those of a butterfly do.
-        self.is_crowded = any(len(readers) >= CROWD for readers in self.readers.values())
+        self.is_crowded = any(
+            sum(unit.is_elementwise for unit in readers) >= CROWD
+            for readers in self.readers.values()
+        )
         self.reasons: dict[Stage, str] = {}  # why a unit is not with what reads it
         self.merged: dict[tuple[Group, Group], tuple[Group, str | None]] = {}
         # Where in the program groups begin and end, in ascending order.
@@ -206,7 +209,7 @@ class Grouping:
                 depth -= 1
             group = Group(units, depth)
             group.inner = [inner for each in (one, other) for inner in self._inner(each, group)]
-            self.merged[one, other] = group, self._refusal(units, group.depth)
+            self.merged[one, other] = group, self._refusal(group)
         return self.merged[one, other]
 
     def _inner(self, part: Group, group: Group) -> list[Group]:
@@ -245,9 +248,10 @@ class Grouping:
 
     # --- rules ------------------------------------------------------------------------------------
 
-    def _refusal(self, units: Sequence[Unit], depth: int) -> str | None:
+    def _refusal(self, group: Group) -> str | None:
         """Why units cannot, or should not, be one group; None if they should, as far as units
         outside have no say."""
+        units, depth = group.units, group.depth
         if any(unit.root in self.alone for unit in units):
             return "that is left alone, as asked for"
         if len({unit.root in self.fixed for unit in units}) > 1:
@@ -273,7 +277,7 @@ class Grouping:
         operations = sum(unit.operations for unit in units)
         if len(units) > more * GROUP_UNITS or operations > more * GROUP_OPERATIONS:
             return f"one kernel would do more than {more * GROUP_OPERATIONS} operations"
-        if self._frame_bytes(units, depth) > FRAME_BYTES:
+        if self._frame_bytes(group) > FRAME_BYTES:
             return f"more than {FRAME_BYTES} bytes would be kept at each step"
         return self._saves(units)
 
@@ -321,11 +325,12 @@ class Grouping:
             return None
         return "nothing is gained"
 
-    def _frame_bytes(self, units: Sequence[Unit], depth: int) -> int:
+    def _frame_bytes(self, group: Group) -> int:
         """What the group keeps for one place of its frame."""
-        inside = set(units)
+        inside = set(group.units)
         kept = 0
-        for unit in units:
+        for unit in group.units:
+            depth = self._kept_in(unit, group).depth
             for stage in (unit.root, *unit.parts):
                 frame = set(unit.outer[:depth] if stage is unit.root else unit.outer)
                 along = unit.along.get(stage, {})
@@ -333,6 +338,13 @@ class Grouping:
                 if stage is not unit.root or not self._is_kept(unit, inside):
                     kept += math.prod(extents) * stage.dtype.itemsize
         return kept
+
+    def _kept_in(self, unit: Unit, group: Group) -> Group:
+        """The innermost group that has all readers of a unit."""
+        for inner in group.inner:
+            if unit in inner.units and not self._is_kept(unit, inner.units):
+                return self._kept_in(unit, inner)
+        return group
 
     def _is_kept(self, unit: Unit, inside: Collection[Unit]) -> bool:
         """Whether a unit's result is needed outside of its group."""
