@@ -214,18 +214,21 @@ class Grouping:
 
     def _inner(self, part: Group, group: Group) -> list[Group]:
         """The groups that a part of a group leaves in it."""
-        if part.depth == group.depth or len(part.units) < CROWD or self._is_split(part, group):
-            return part.inner
-        return [part]
+        whole = part.depth > group.depth and len(part.units) >= CROWD
+        return [part] if whole else part.inner
 
-    def _is_split(self, part: Group, group: Group) -> bool:
-        """Whether other units of a group wait for a part, but not for all of it."""
-        last, inside = self.order[part.leader.root], set(part.units)
-        return any(
-            self.order[reader.root] < last
-            for unit in part.units
+    def _is_in_order(self, group: Group) -> bool:
+        """Whether each unit is computed before those that read it, where each inner group is
+        computed as a whole in place of its last unit."""
+        places = {unit: self.order[unit.root] for unit in group.units}
+        for inner in group.inner:
+            places.update(dict.fromkeys(inner.units, places[inner.leader]))
+        inside = {unit: inner for inner in group.inner for unit in inner.units}
+        return all(
+            places[unit] < places[reader] or inside.get(unit) is inside.get(reader, unit)
+            for unit in group.units
             for reader in self.readers.get(unit.root, ())
-            if reader in group.units and reader not in inside
+            if reader in places
         )
 
     def _depth(self, one: Group, other: Group) -> int:
@@ -277,6 +280,8 @@ class Grouping:
         operations = sum(unit.operations for unit in units)
         if len(units) > more * GROUP_UNITS or operations > more * GROUP_OPERATIONS:
             return f"one kernel would do more than {more * GROUP_OPERATIONS} operations"
+        if group.inner and not self._is_in_order(group):
+            return "what one loop computes is read before all of it is computed"
         if self._frame_bytes(group) > FRAME_BYTES:
             return f"more than {FRAME_BYTES} bytes would be kept at each step"
         return self._saves(units)

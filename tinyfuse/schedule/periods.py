@@ -44,7 +44,9 @@ def _has_plain_loops(schedule: Schedule, stage: Stage) -> bool:
         return False
     last = plan.loops[-1] if plan.loops else None
     if last is None or any(
-        loop is not None and loop.same(last) for each, loop in schedule.places.sites if each is stage
+        loop is not None and loop.same(last)
+        for each, loop in schedule.places.sites
+        if each is stage
     ):
         return False
     return [loop.axis for loop in plan.loops] == [*stage.axes] and plan.loops[-1].step == 1

@@ -18,7 +18,6 @@ from tinyfuse.trace.operations import (
     concatenate,
     elementwise,
     filled,
-    insert_axes,
     reshape,
     size_of,
     slice_axis,
@@ -28,7 +27,13 @@ from tinyfuse.trace.padding import pad
 from tinyfuse.trace.selection import of_parts
 from tinyfuse.trace.shape import flip, moveaxis
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.transforms import joined, transformed, transformed_columns
+from tinyfuse.trace.transforms import (
+    interleaved,
+    joined,
+    pieces_of_transformed,
+    transformed,
+    transformed_columns,
+)
 
 # -- numpy's functions of one axis
 
@@ -169,9 +174,8 @@ def _doubled(half: Pair) -> Tracer:
     other = whole.map(lambda part: flip(slice_axis(part, last, 1, m), last))
     sums, differences = _apart(first, other)
     roots = roots_of(np.arange(m), 2 * m, 1, half.re.dtype)
-    found = transformed(plus_turned(sums, times(differences, roots), 1), 1)
-    parts = [insert_axes(part, [last + 1]) for part in found if part is not None]
-    return reshape(concatenate(parts, last + 1), (*half.re.shape[:-1], 2 * m))
+    pieces = pieces_of_transformed(plus_turned(sums, times(differences, roots), 1), 1)
+    return concatenate([interleaved(piece) for piece in pieces], last)
 
 
 def _filled_up(half: Pair, extent: int) -> Tracer:

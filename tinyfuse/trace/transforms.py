@@ -42,16 +42,23 @@ BLOCK = 16
 
 def transformed(x: Pair, sign: int) -> Pair:
     """The sum of x[j] exp(sign 2 pi i j k / n) for each k along the last axis, not scaled."""
+    return joined(pieces_of_transformed(x, sign), -1)
+
+
+def pieces_of_transformed(x: Pair, sign: int) -> list[Pair]:
+    """The same in pieces one after the other."""
     n = x.re.shape[-1]
     if n == 1:
-        return x
+        return [x]
     prime = _large_prime(n)
     if n in RADICES:
         columns = x.map(lambda part: insert_axes(part, [part.ndim]))
-        return joined([each.map(_flat) for each in _passes(columns, [n], sign)], -1)
-    if prime == n:
-        return _by_matrix(x, sign) if n <= LARGEST_PRIME else _by_convolution(x, sign)
-    return _by_columns_and_rows(x, sign) if prime == 1 else _by_prime(x, prime, sign)
+        return [each.map(_flat) for each in _passes(columns, [n], sign)]
+    if prime == 1:
+        return _by_columns_and_rows(x, sign)
+    if prime < n:
+        return [_by_prime(x, prime, sign)]
+    return [_by_matrix(x, sign) if n <= LARGEST_PRIME else _by_convolution(x, sign)]
 
 
 def transformed_columns(x: Pair, sign: int) -> Pair:
@@ -124,6 +131,14 @@ def _taken(x: Pair, axis: int, at: int) -> Pair:
     return x.map(taken)
 
 
+def interleaved(x: Pair) -> Tracer:
+    """The real part of each number, and its imaginary one after it."""
+    *lead, n = x.re.shape
+    last = len(lead) + 1
+    parts = [insert_axes(part, [last]) for part in (x.re, x.imaginary)]
+    return reshape(concatenate(parts, last), (*lead, 2 * n))
+
+
 def joined(parts: Sequence[Pair], axis: int) -> Pair:
     at = axis % parts[0].re.ndim
     re = concatenate([part.re for part in parts], at)
@@ -135,7 +150,7 @@ def joined(parts: Sequence[Pair], axis: int) -> Pair:
 # -- rows
 
 
-def _by_columns_and_rows(x: Pair, sign: int) -> Pair:
+def _by_columns_and_rows(x: Pair, sign: int) -> list[Pair]:
     *lead, n = x.re.shape
     first, second = _sides(n)
     x = x.map(lambda part: reshape(part, (*lead, first, second)))
@@ -148,9 +163,9 @@ def _by_columns_and_rows(x: Pair, sign: int) -> Pair:
     turned = turned.map(lambda part: reshape(part, (*lead, second, first)))
     if blocked and first % BLOCK == 0:
         parts = _passes(turned.map(_in_blocks), radices(second), sign)
-        return joined(parts, -2).map(_in_rows).map(lambda part: reshape(part, (*lead, n)))
+        return [joined(parts, -2).map(_in_rows).map(_flat)]
     parts = _passes(turned, radices(second), sign)
-    return joined([each.map(_flat) for each in parts], -1)
+    return [each.map(_flat) for each in parts]
 
 
 def _sides(n: int) -> tuple[int, int]:
