@@ -63,10 +63,15 @@ def main(given: Sequence[str] | None = None) -> None:
     print_compilation(options.processes)
     print_dispatch()
     print_legend()
+    given = ["--workloads-only", "--seconds", str(options.seconds)]
+    if not hasattr(os, "sched_getaffinity"):  # macOS keeps no process on some cores
+        print("\nall threads", flush=True)
+        subprocess.run([sys.executable, __file__, *given], check=True)
+        return
     every = sorted(os.sched_getaffinity(0))
     for cores in ([every[0]], every) if len(every) > 1 else (every,):
         print(f"\n{len(cores)} thread{'s' if len(cores) > 1 else ''}", flush=True)
-        on_cores(cores, ["--workloads-only", "--seconds", str(options.seconds)])
+        on_cores(cores, given)
 
 
 def parsed(given: Sequence[str] | None) -> argparse.Namespace:

@@ -6,28 +6,43 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from statistics import median
-from time import perf_counter
+from time import perf_counter, sleep
+
+from tinyfuse.machine import available_cores
 
 Call = Callable[[], object]
 
 SAMPLE = 2e-4  # seconds that a sample takes at least: shorter calls are repeated within it
+TURN = 1e-2  # seconds of samples of one call before the next one's turn
 ROUNDS = 5  # at least
+PAUSE = 0.06  # seconds for which threads of other libraries, as OpenBLAS's, wait busily for work
 OPENBLAS_SETTINGS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # they make numpy slower or faster
 
 
 def medians(calls: Mapping[str, Call], seconds: float) -> dict[str, float]:
     """Median seconds of a call of each.
 
-    They take turns (A B C, A B C, …), so that whatever else the machine does hits all of them.
+    They take turns (A B C, A B C, …), so that whatever else the machine does hits all of them;
+    where there are several cores, no turn begins before the threads of the last one sleep.
     """
+    pause = PAUSE if len(calls) > 1 and available_cores() > 1 else 0.0
     repeats = {name: _repeats(call) for name, call in calls.items()}
     samples: dict[str, list[float]] = {name: [] for name in calls}
     end, rounds = perf_counter() + seconds, 0
     while rounds < ROUNDS or perf_counter() < end:
         for name, call in calls.items():
-            samples[name].append(_sample(call, repeats[name]))
+            sleep(pause)
+            call()
+            samples[name] += _turn(call, repeats[name])
         rounds += 1
     return {name: median(times) for name, times in samples.items()}
+
+
+def _turn(call: Call, repeats: int) -> list[float]:
+    end, samples = perf_counter() + TURN, [_sample(call, repeats)]
+    while perf_counter() < end:
+        samples.append(_sample(call, repeats))
+    return samples
 
 
 def _repeats(call: Call) -> int:

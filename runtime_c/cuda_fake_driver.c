@@ -11,10 +11,12 @@ enum {
   CUDA_ERROR_INVALID_IMAGE = 200,
   CUDA_ERROR_INVALID_HANDLE = 400,
   CUDA_ERROR_NOT_FOUND = 500,
+  CUDA_ERROR_NOT_READY = 600,
   CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
   CUDA_ERROR_LAUNCH_FAILED = 719,
 };
-enum { FAKE_MEMORIES = 1024,
+enum { FAKE_DEVICES = 8,
+       FAKE_MEMORIES = 1024,
        FAKE_OBJECTS = 256,
        FAKE_ARGUMENTS = 4096 };
 
@@ -41,12 +43,12 @@ typedef struct fake_work {
 } fake_work;
 
 typedef struct fake_stream {
-  int live, capturing;
+  int live, capturing, device;
   fake_work *first, **last;
 } fake_stream;
 
 typedef struct fake_event {
-  int live, happened;
+  int live, happened; // live: while it is not destroyed, or work in streams knows it
   fake_stream *stream;
 } fake_event;
 
@@ -56,9 +58,11 @@ typedef struct {
 } fake_graph;
 
 static struct {
-  int devices;
+  int devices, device; // the current one, whose context is a place in `contexts`
+  char contexts[FAKE_DEVICES];
   size_t limit, used;
   tf_memory memories[FAKE_MEMORIES];
+  int owners[FAKE_MEMORIES]; // the devices that they are on
   int memory_count;
   fake_stream null_stream, streams[FAKE_OBJECTS];
   fake_event events[FAKE_OBJECTS];
@@ -145,6 +149,7 @@ static const struct {
     {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
     {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
     {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
     {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
 };
@@ -199,13 +204,16 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
 }
 int cuDevicePrimaryCtxRetain(void **context, int device) {
   FAKE_CALL();
-  (void)device;
-  *context = &fake;
+  *context = fake.contexts + device;
   return CUDA_SUCCESS;
 }
 int cuCtxSetCurrent(void *context) {
   FAKE_CALL();
-  return context == &fake ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  const long device = (char *)context - fake.contexts;
+  if (device < 0 || device >= fake.devices)
+    return CUDA_ERROR_INVALID_VALUE;
+  fake.device = (int)device;
+  return CUDA_SUCCESS;
 }
 
 // -- modules: an image is the address of an opened library
@@ -244,7 +252,7 @@ static tf_memory *fake_memory(CUdeviceptr address) {
   return tf_memory_of((const char *)address, fake.memories, fake.memory_count);
 }
 
-static int fake_allocate(CUdeviceptr *address, size_t bytes) {
+static int fake_allocate(CUdeviceptr *address, size_t bytes, int device) {
   if (!bytes)
     return CUDA_ERROR_INVALID_VALUE;
   if (fake.memory_count == FAKE_MEMORIES || bytes > fake.limit - fake.used)
@@ -252,6 +260,7 @@ static int fake_allocate(CUdeviceptr *address, size_t bytes) {
   char *data = aligned_alloc(256, (bytes + 255) / 256 * 256), *written = calloc(bytes, 1);
   if (!data || !written)
     return CUDA_ERROR_OUT_OF_MEMORY;
+  fake.owners[fake.memory_count] = device;
   fake.memories[fake.memory_count++] = (tf_memory){.data = data, .bytes = bytes, .written = (unsigned char *)written};
   fake.used += bytes;
   *address = (CUdeviceptr)data;
@@ -266,6 +275,7 @@ static int fake_release(CUdeviceptr address) {
   free(memory->data);
   free(memory->written);
   *memory = fake.memories[--fake.memory_count];
+  fake.owners[memory - fake.memories] = fake.owners[fake.memory_count];
   return CUDA_SUCCESS;
 }
 
@@ -284,14 +294,18 @@ static void fake_mark_written(const char *to, size_t bytes) {
 
 static fake_stream *fake_stream_of(void *handle) {
   fake_stream *stream = handle ? handle : &fake.null_stream;
-  if (!handle)
+  if (!handle) {
     stream->live = 1;
+    stream->device = fake.device;
+  }
   if (!stream->last)
     stream->last = &stream->first;
   return stream->live ? stream : 0;
 }
 
 static void fake_drop(fake_work *work) {
+  if (work->event)
+    work->event->live--;
   free(work->staged);
   free(work->arguments);
   free(work);
@@ -304,6 +318,8 @@ static int fake_put(void *handle, fake_work work) {
     return CUDA_ERROR_INVALID_HANDLE;
   *put = work;
   put->next = 0;
+  if (put->event)
+    put->event->live++;
   *stream->last = put;
   stream->last = &put->next;
   return CUDA_SUCCESS;
@@ -370,8 +386,12 @@ static int fake_drain(fake_stream *stream, const fake_event *until) {
 int cuStreamCreate(void **stream, unsigned flags) {
   FAKE_CALL();
   (void)flags;
-  *stream = FAKE_NEW(fake.streams);
-  return *stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  fake_stream *made = FAKE_NEW(fake.streams);
+  if (!made)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  made->device = fake.device;
+  *stream = made;
+  return CUDA_SUCCESS;
 }
 int cuStreamSynchronize(void *handle) {
   FAKE_CALL();
@@ -390,7 +410,16 @@ int cuStreamDestroy_v2(void *handle) {
 
 int cuMemAllocAsync(CUdeviceptr *address, size_t bytes, void *handle) {
   FAKE_CALL();
-  return fake_stream_of(handle) ? fake_allocate(address, bytes) : CUDA_ERROR_INVALID_HANDLE;
+  const fake_stream *stream = fake_stream_of(handle);
+  return stream ? fake_allocate(address, bytes, stream->device) : CUDA_ERROR_INVALID_HANDLE;
+}
+int cuPointerGetAttribute(void *data, int attribute, CUdeviceptr address) {
+  FAKE_CALL();
+  const tf_memory *memory = fake_memory(address);
+  if (!memory || attribute != 9)
+    return CUDA_ERROR_INVALID_VALUE;
+  *(int *)data = fake.owners[memory - fake.memories];
+  return CUDA_SUCCESS;
 }
 int cuMemFreeAsync(CUdeviceptr address, void *handle) {
   FAKE_CALL();
@@ -450,6 +479,11 @@ int cuEventSynchronize(void *handle) {
   fake_event *event = handle;
   return event->stream ? fake_drain(event->stream, event) : CUDA_SUCCESS;
 }
+int cuEventQuery(void *handle) {
+  FAKE_CALL();
+  const fake_event *event = handle;
+  return event->happened || !event->stream ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
 int cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
   FAKE_CALL();
   *milliseconds = 1;
@@ -457,7 +491,7 @@ int cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
 }
 int cuEventDestroy_v2(void *handle) {
   FAKE_CALL();
-  ((fake_event *)handle)->live = 0;
+  ((fake_event *)handle)->live--;
   return CUDA_SUCCESS;
 }
 

@@ -22,7 +22,7 @@ typedef struct {
   int kind, inside;
   long count;           // PLAN_REPEAT: turns
   int place;            // of the number of the turn, of the test or the choice; -1: none
-  int first, arguments; // PLAN_LAUNCH, PLAN_MOVES: places in `places`
+  int first, arguments; // PLAN_LAUNCH, PLAN_MOVES: places in `places`; PLAN_REPEAT: that of the count
   void *function;
   unsigned grid[3], block[3], shared;
 } tf_plan_step;
@@ -52,8 +52,9 @@ static int plan_fetch(tf_plan *plan, int place, void *to, unsigned long bytes) {
 
 static int plan_repeat(tf_plan *plan, int at) {
   const tf_plan_step *step = &plan->steps[at];
-  int code = 0;
-  for (long turn = 0; turn < step->count && !code; turn++) {
+  long count = step->count;
+  int code = step->arguments ? plan_fetch(plan, plan->places[step->first], &count, sizeof count) : 0;
+  for (long turn = 0; turn < count && !code; turn++) {
     if (step->place >= 0) {
       const CUdeviceptr number = plan->addresses[step->place];
       code = plan->driver->fill(number, (unsigned)turn, 1, plan->stream);

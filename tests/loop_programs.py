@@ -89,6 +89,9 @@ _STATEMENTS = (
     "s = s * 0.25 + np.prod(v[{i}:]) + B[:{i}, {q}].mean()",
     *("w[{p}] = (A[{p}, :{i}] > s).any() + np.all(v[{i}:])", "v[:T] += w[:T] * 0.5", "k = T"),
     "r[:{i}] = np.where(v[:{i}] > 0, 1.0, r[:{i}])",
+    *("v[{i}::2] += s", "w[:{i}:2] = v[:{i}:2] * 0.5", "v[{i}::-1] = w[{i}::-1] + 0", "s = s + T"),
+    *("s = s * 0.5 + v[{i}::-2].sum()", "w[::T % 3 + 1] *= 0.5", "r[T::-1] = A[{p}, T::-1] + s"),
+    "s = s * 0.5 + np.max(v[{i}:T], initial=s) + A[{p}, T : {i} : -1].sum(initial=0.5)",
 )
 # What data decides: jumps, the ends of slices and of ranges.
 _DECIDED = (
@@ -112,6 +115,8 @@ _DECIDED = (
     "if T > {i}:\n    {statement}",
     "for y in range(d[{p}]):\n    w[y] = w[y] * 0.5 + v[y]",
     "for y in range(d[{p}]):\n    if v[y] > s:\n        break\nelse:\n    k += 1",
+    "y = 2\nfor y in range(T):\n    {statement}\nk = (k + y) % 7",
+    "y = k\nfor y in range(4, T, -1):\n    if v[y] > s:\n        break\nk = (k + y) % 7",
 )
 RESULTS = "A, B, C, v, w, n, s, k, r, a2, t, o0, o1, o2"
 _BEFORE = (
@@ -151,7 +156,10 @@ class LoopProgram:
     def _loop(self, around: list[str]) -> list[str]:
         variable = ("i", "j", "l")[len(around)]
         made, appended, after = self._list(variable, around)
-        lines = [*made, f"for {self._head(variable, around)}:"]
+        head = self._head(variable, around)
+        if "T" in head:  # where there are no turns, a scalar is what it is after others
+            made = ["s = np.float64(s)", *made]
+        lines = [*made, f"for {head}:"]
         inside = [*around, variable]
         for _ in range(self.random.choice((1, 1, 2, 2, 3, 4))):
             if len(inside) < 3 and self.random.random() < 0.2:
@@ -197,6 +205,9 @@ class LoopProgram:
             )
             values = self.random.choice(("v", "w", "r"))
             return f"{variable}, " + self.random.choice(more).format(values)
+        if kind == 11 and self.random.random() < 0.6:  # as many as only a call knows
+            ends = ("T", "T % 5", "min(T, 5)", "1, T, 2", "4, T, -1", "T % 4, 5", "T % 3, T, 3")
+            return f"{variable} in range({self.random.choice(ends)})"
         if kind == 7:
             return f"{variable} in reversed(range({start}, {stop}))"
         if kind == 8:

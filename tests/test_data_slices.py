@@ -11,7 +11,7 @@ import pytest
 
 import tinyfuse
 from tests.loop_checking import assert_same, kinds_of_loops
-from tinyfuse.errors import NumberConversionError
+from tinyfuse.errors import InvalidArgumentError, NumberConversionError
 from tinyfuse.testing import Ladder
 from tinyfuse.testing.case import Case
 
@@ -153,6 +153,63 @@ def test_views_show_what_is_written_later():
         return part.sum(), copied.sum()
 
     assert_same(later, np.arange(10.0), np.int64(4))
+
+
+def with_steps(x: Any, d: Any) -> Any:
+    sums = np.zeros((80, 6))
+    x = x.copy()
+    for i in range(80):
+        a, b = d[i], d[79 - i]
+        sums[i, :3] = x[a:b:2].sum(), x[a::-3] @ x[a::-3], x[i : a : b % 4 + 1].sum()
+        sums[i, 3:] = x[b::-1].max(initial=-2), x[: -a : i + 1].sum(), np.min(x[-i:b], initial=9)
+        x[a:b:3] += 1
+        x[b:a:-2] = x[b:a:-2] * 0.5
+    return sums, x
+
+
+def with_starts(x: Any, d: Any) -> Any:
+    found = np.zeros((80, 4))
+    for i in range(80):
+        found[i, 0] = np.sum(x[d[i] :], initial=3)
+        found[i, 1] = x[: d[i]].prod(initial=0.5)
+        found[i, 2] = np.maximum.reduce(x[d[i] : i], initial=x[0])
+        found[i, 3] = np.minimum.reduce(x[d[i] : i], initial=d[0])
+    return found
+
+
+@pytest.mark.parametrize("function", [with_steps, with_starts])
+def test_slices_have_steps_and_reductions_have_starts(function: Callable[..., Any]):
+    x, d = GENERATOR.integers(-8, 9, 60) / 8, GENERATOR.integers(-70, 71, 80)
+    assert_same(function, x, d)
+    assert kinds_of_loops(function, x, d)[0] == "loop"
+    report = Ladder(jit_of=lambda case: True).climb([Case(function, (x, d), "", exact=False)])
+    assert "\n".join(map(str, report.failures)) == ""
+
+
+def test_a_step_of_the_call_is_positive():
+    jitted = tinyfuse.jit(lambda x, n: x[2::n].sum(), dynamic="n")
+    assert jitted(np.arange(10.0), 3) == 2 + 5 + 8
+    assert jitted(np.arange(10.0), 30) == 2
+    for step in (0, -1):
+        with pytest.raises(InvalidArgumentError, match=r"the step of a slice .* is not positive"):
+            jitted(np.arange(10.0), step)
+    with pytest.raises(InvalidArgumentError, match=r"step cannot be zero"):
+        tinyfuse.jit(lambda x, n: x[n::0].sum(), dynamic="n")(np.arange(10.0), 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: np.sum(x, keepdims=True), "np.sum with keepdims="),
+        (lambda x: x.max(where=x > 0, initial=0), "np.max with where="),
+        (lambda x: np.add.reduce(x, 0, None, None, True), "np.add.reduce with keepdims="),
+        (lambda x: np.var(x, 0, None, None, 1), "np.var with these arguments"),
+    ],
+)
+def test_other_arguments_are_refused(function: Callable[[Any], Any], words: str):
+    with pytest.raises(NumberConversionError) as raised:
+        tinyfuse.jit(lambda x, n: function(x[:n]), dynamic="n")(np.arange(10.0), 4)
+    assert str(raised.value).startswith(f"{words} of a slice whose ends are known only when")
 
 
 def test_other_uses_are_refused():

@@ -24,6 +24,7 @@ from tinyfuse.runtime.emulated_program import run_program
 from tinyfuse.runtime.emulator import ORDERS
 from tinyfuse.testing import Case, Ladder, program_case, random_program
 from tinyfuse.testing.devices import device_loops, emitted
+from tinyfuse.trace import loop_statements
 
 BATCH = 25
 
@@ -139,6 +140,25 @@ def test_every_barrier_is_needed(name: str):
     programs = emitted(mutants(loops))
     reported = [run_program(program, inputs).error is not None for program in programs]
     assert [number for number, told in enumerate(reported) if not told] == []
+
+
+def test_a_while_loop_writes_what_others_have_read(monkeypatch: pytest.MonkeyPatch):
+    """Two barriers: all threads multiply elements of v, then one of them changes an element."""
+
+    def grown(v, w):
+        for i in range(1, 4):
+            w *= 2
+            least = np.prod(v[i:])
+            turns = 0
+            while turns < 3 and least < 8:
+                turns += 1
+                v[i] += least
+        return v, w
+
+    monkeypatch.setattr(loop_statements, "MOST_UNROLLED", 1)
+    case = Case(grown, (array(5, dtype=float), np.ones(5)), "grown")
+    assert [barriers(kernel) for kernel in device_loops(case, True).kernels] == [0, 2, 0]
+    Ladder((), lambda case: False, emulated_of=lambda case: True).climb([case]).check()
 
 
 def test_the_corpus_has_enough_barriers():

@@ -11,13 +11,13 @@ import pytest
 
 from tests.cuda_kernels import normal
 from tinyfuse.errors import DeviceArrayError
+from tinyfuse.memory import is_on_device
 from tinyfuse.runtime import exchange
 from tinyfuse.runtime.device_array import (
     DeviceArray,
     as_device_array,
     copied,
     empty,
-    is_on_device,
 )
 from tinyfuse.runtime.driver import Device, Stream
 from tinyfuse.testing.fake_gpu import FakeDriver

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import tinyfuse
 from tests import device_programs as programs
 from tests.cuda_kernels import normal
+from tests.device_arrays import run_on
 from tinyfuse.emit.launch import (
     ChoiceLaunches,
     CudaBuffer,
@@ -117,6 +117,13 @@ LOOP = RepeatLaunches(5, LaunchSteps((added(Z, TURN, Y),), ((Y, Z), (Z, Y))), TU
 
 STEPS_GIVEN = {
     "turns": ((added(X, CHOICE, Z), LOOP), lambda x, c: x + c + 0 + 1 + 2 + 3 + 4),
+    "counted turns": (
+        (
+            added(X, CHOICE, Y),
+            RepeatLaunches(1 << 62, LaunchSteps((added(Y, TURN, Y),)), TURN, CHOICE),
+        ),
+        lambda x, c: x + c + sum(range(c)),
+    ),
     "while": (
         (
             added(X, CHOICE, Y),
@@ -189,8 +196,9 @@ def test_a_graph_of_a_program(driver: FakeDriver):
     assert driver.state.launches == 2 * before
 
 
-def test_what_can_be_no_graph(driver: FakeDriver):
-    steps, _ = STEPS_GIVEN["while"]
+@pytest.mark.parametrize("name", ["counted turns", "while", "choice"])
+def test_what_can_be_no_graph(driver: FakeDriver, name: str):
+    steps, _ = STEPS_GIVEN[name]
     entry = DeviceEntry(steps_program(*steps), Device(driver), driver.image)
     stream = Stream(entry.device)
     inputs = [copied(np.arange(4), stream), copied(np.arange(1), stream)]
@@ -254,14 +262,6 @@ def test_outputs_that_are_not_aligned_are_refused(driver: FakeDriver):
 
 
 # -- jit(target="cuda")
-
-
-def run_on(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let there be a GPU, which has the kernels whatever is compiled."""
-    device = Device(driver)
-    entry = functools.partial(DeviceEntry, device=device, compiled=driver.image)
-    monkeypatch.setattr(device_entry, "DeviceEntry", entry)
-    monkeypatch.setattr("tinyfuse.runtime.driver.default_device", lambda: device)
 
 
 def test_a_jitted_function_runs_on_the_gpu(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch):

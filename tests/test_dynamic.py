@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tinyfuse
-from tinyfuse.errors import ArgumentError, NumberConversionError
+from tinyfuse.errors import ArgumentError, InvalidArgumentError, NumberConversionError
 
 LINE = np.random.default_rng(0).standard_normal(90)
 
@@ -51,6 +51,43 @@ def test_turns_are_one_for_in_one_kernel():
     text = lowered.as_text("c")
     assert "for (long turn = 0; turn < turn_count; turn++) {" in text
     assert "while" not in text
+
+
+def rows_in_turn(x: Any, T: int) -> Any:  # noqa: N803
+    """Turns that launch kernels, in turns that do, and one that counts them."""
+    y = x.copy()
+    for i in range(T):
+        y = (np.roll(y, 1) + x) * 0.5
+        for _ in range(i):
+            y[1:] = y[:-1] + y[1:] * 0.25
+    return y
+
+
+def sums_of_parts(x: Any, T: int) -> Any:  # noqa: N803
+    return x[:T].sum(), np.sort(x * (np.arange(90) < T)), x[T]
+
+
+def until_small(x: Any, T: int) -> Any:  # noqa: N803
+    turns = 0
+    while np.abs(x).max() > T * T + 0.25:
+        x = x * 0.5
+        turns += 1
+    return x, turns
+
+
+ON_DEVICES = (smoothed.__wrapped__, rows_in_turn, sums_of_parts, until_small)
+
+
+@pytest.mark.parametrize("function", ON_DEVICES)
+def test_one_program_of_a_device_serves_them_too(function: Callable[..., Any]):
+    """With the bits of C."""
+    compiled = [tinyfuse.jit(function, dynamic="T", target=t) for t in ("c", "cuda-emulated")]
+    for turns in (0, 1, 2, 7, -3):
+        expected, found = [each(LINE, turns) for each in compiled]
+        for one, other in zip(expected, found, strict=True):
+            assert type(one) is type(other)
+            assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    assert compiled[1].cache_info().misses == 1
 
 
 def test_ends_and_places():
@@ -152,11 +189,10 @@ def test_arrays_of_such_integers(function: Callable[[int], Any]):
         np.zeros,
         lambda n: np.ones((n, 2)),
         lambda n: np.linspace(0, 1, n),
-        lambda n: LINE[::n],
         lambda n: LINE.reshape(n, -1),
     ],
 )
-def test_shapes_and_steps_are_known(function: Callable[[int], Any]):
+def test_shapes_are_known(function: Callable[[int], Any]):
     with pytest.raises(NumberConversionError) as raised:
         tinyfuse.jit(lambda n: function(n), dynamic="n")(3)
     assert str(raised.value).split("\n")[0] == (
@@ -190,3 +226,45 @@ def test_complex_numbers_of_pythons_are_known():
     np.testing.assert_array_equal(scaled(LINE, 3), LINE * 3j)
     with pytest.raises(NumberConversionError, match="a complex number of Python's"):
         tinyfuse.jit(lambda n: n == 1j, dynamic="n")(1)
+
+
+def last_of_a_range(n, start, stop, step):
+    i = start
+    total = 0.0
+    for i in range(n, stop, step):
+        total += LINE[i]
+    return i, total * i
+
+
+def last_of_two_ranges(n, start, stop, step):
+    total = LINE[0]
+    for i in range(1, 20):
+        for j in range(0, i, 2):
+            total = total + LINE[j]
+        total = total * 0.5 + j
+    return total, i, j
+
+
+@pytest.mark.parametrize("function", [last_of_a_range, last_of_two_ranges])
+def test_the_variable_of_a_loop_keeps_its_last_value(function: Callable[..., Any]):
+    jitted = tinyfuse.jit(function, dynamic=("n", "start", "stop"))
+    for given in ((0, 7, 9, 1), (5, 7, 6, 1), (5, 7, 5, 1), (5, 7, 2, 1)):
+        assert jitted(*given) == function(*given)
+    for given in ((0, 7, 9, 4), (9, 7, 1, -3), (1, 7, 1, -3)):
+        assert jitted(*given) == function(*given)
+
+
+def test_the_variable_of_a_loop_without_turns_has_no_value():
+    def last(n):
+        total = 0.0
+        for i in range(1, n):
+            total += LINE[i]
+        return total, i
+
+    jitted = tinyfuse.jit(last, dynamic="n")
+    assert jitted(5) == last(5)
+    with pytest.raises(InvalidArgumentError) as raised:
+        jitted(1)
+    assert str(raised.value).split("\n")[0] == (
+        "the variable of a loop without turns has no value after it: give it one before"
+    )

@@ -115,11 +115,22 @@ def test_medians_take_turns():
 
     def call(name: str) -> None:
         order.append(name)
-        time.sleep(2 * timing.SAMPLE)
+        time.sleep(2 * timing.TURN)
 
     times = timing.medians({"a": lambda: call("a"), "b": lambda: call("b")}, 0.0)
     assert times.keys() == {"a", "b"}
-    assert "".join(order) == "aabb" + "ab" * timing.ROUNDS
+    assert "".join(order) == "aabb" + "aabb" * timing.ROUNDS
+
+
+@pytest.mark.parametrize(("cores", "count"), [(1, 0), (2, 2 * timing.ROUNDS)])
+def test_turns_begin_when_the_threads_of_others_sleep(
+    cores: int, count: int, monkeypatch: pytest.MonkeyPatch
+):
+    pauses: list[float] = []
+    monkeypatch.setattr(timing, "available_cores", lambda: cores)
+    monkeypatch.setattr(timing, "sleep", pauses.append)
+    timing.medians({"a": lambda: None, "b": lambda: None}, 0.0)
+    assert [pause for pause in pauses if pause] == [timing.PAUSE] * count
 
 
 @pytest.mark.parametrize(

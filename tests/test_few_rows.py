@@ -78,6 +78,56 @@ def test_others_do_not(why: str, function: Callable[..., Any], x: Any, y: Any) -
     assert "i < 3 unroll, k < 500 reduced unroll" not in plan(function, x, y), why
 
 
+def of_constant(rows: tuple[int, ...], y: np.ndarray, epilogue: bool = False) -> Any:
+    """A product with a constant, and rows of ones for it."""
+    w = tinyfuse.constant(y)
+    function = (lambda x: with_bias(x, w)) if epilogue else (lambda x: product(x, w))
+    return tinyfuse.jit(function), ones(*rows, y.shape[0])
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "loops"),
+    [
+        ((), 4096, "i by 128 < 4096 parallel, i < 4096 vector"),
+        ((1,), 4096, "j by 128 < 4096 parallel, i < 1, j < 4096 vector"),
+        ((3,), 4096, "j by 128 < 4096 parallel, i by 3 < 3, i < 3, j < 4096 vector"),
+        ((5,), 4100, "j by 64 < 4100 parallel, i by 5 < 5, i < 5, j < 4100 vector"),
+    ],
+)
+def test_few_rows_read_panels_of_a_large_constant(
+    rows: tuple[int, ...], columns: int, loops: str
+) -> None:
+    """Copied once, a panel is read from end to end."""
+    f, x = of_constant(rows, ones(500, columns))
+    lowered = f.lower(x)
+    assert [kernel.name for kernel in lowered.loops.kernels] == ["lambda_out"]
+    assert lowered.scratch_bytes == 0
+    assert f"  out: root; {loops}" in str(lowered.schedule)
+    assert "w_copy = cache_read(w, out_local along" in str(lowered.schedule)
+
+
+def test_a_small_constant_is_read_as_it_lies() -> None:
+    f, x = of_constant((1,), ones(100, 512))
+    assert "copy" not in str(f.lower(x).schedule)
+
+
+@pytest.mark.parametrize("rows", [(), (1,), (2,), (5,)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("epilogue", [False, True])
+@pytest.mark.parametrize("shape", [(513, 1030), (65, 9001), (9000, 70)])
+def test_panels_of_a_constant_keep_the_bits(
+    rows: tuple[int, ...], dtype: Any, epilogue: bool, shape: tuple[int, int]
+) -> None:
+    generator = np.random.default_rng(3)
+    y = (generator.standard_normal(shape) * 9).astype(dtype)
+    function = with_bias if epilogue else product
+    for matrix in (y, np.asfortranarray(y)):
+        f, x = of_constant(rows, matrix, epilogue)
+        x = (generator.standard_normal(x.shape) * 9).astype(dtype)
+        assert difference(tinyfuse.jit(function)(x, y), f(x)) is None
+        assert difference(f(x), tinyfuse.jit(f.__wrapped__, fuse=False)(x)) is None
+
+
 @pytest.mark.parametrize("rows", [(), (1,), (3,)])
 def test_matrices_of_no_columns_have_products_of_none(rows: tuple[int, ...]) -> None:
     x, y = ones(*rows, 4095), ones(4095, 0)

@@ -21,7 +21,7 @@ from tinyfuse.loops.rewrite import values_of
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.records import replace
-from tinyfuse.schedule import groups, planner, stencils
+from tinyfuse.schedule import group_seats, groups, planner, stencils, written_out
 from tinyfuse.schedule.groups import Grouping
 from tinyfuse.schedule.places import STACK_LIMIT
 from tinyfuse.schedule.planner import default_schedule
@@ -237,7 +237,7 @@ def test_a_loop_does_not_go_through_too_many_arrays(monkeypatch: pytest.MonkeyPa
     arrays = [ones(300, 100)] * 16
     program = lowered(updates(8), *arrays)
     assert (len(program.kernels), most_streams(program)) == (1, 3)
-    monkeypatch.setattr(groups, "STREAMS", 1000)
+    monkeypatch.setattr(group_seats, "STREAMS", 1000)
     assert most_streams(lowered(updates(8), *arrays)) == 24
 
 
@@ -374,7 +374,7 @@ def test_what_takes_elements_one_by_one_finds_them_computed(
     """Vectors compute exponentials, of many short rows as one; not a chain over each row."""
     (kernel,) = lowered(totals_of_exponentials, ones(10000, 31)).kernels
     assert [loop.variable.extent for loop in loops_of(kernel)][:4] == [313, 32 * 31, 32, 31]
-    monkeypatch.setattr(Grouping, "_rows_at_once", lambda self, units, depth: 1)
+    monkeypatch.setattr(Grouping, "rows_at_once", lambda self, units, depth: 1)
     assert kernels_of(lowered(totals_of_exponentials, ones(10000, 31))) == ["exp_1", "out"]
     monkeypatch.setattr(groups, "VECTOR_ROW", 1)
     (kernel,) = lowered(totals_of_exponentials, ones(10000, 31)).kernels
@@ -394,7 +394,7 @@ def test_exponentials_go_through_rows_that_vectors_do_not_fit_as_one(
 ) -> None:
     """Half of each row would be computed element by element."""
 
-    monkeypatch.setattr(Grouping, "_rows_at_once", lambda self, units, depth: 1)
+    monkeypatch.setattr(Grouping, "rows_at_once", lambda self, units, depth: 1)
 
     def loops_of_exponentials(columns: int) -> list[int]:
         kernels = lowered(shifted_shares, ones(10000, columns)).kernels
@@ -478,5 +478,49 @@ def test_what_stands_behind_a_test_is_not_written_out_again_and_again(
     """Nothing has a name there: a search of seven halvings would be seven times as long each."""
     text = lowered(sought_at_every_other, ones(100)).as_text("c")
     assert len(text) < 30_000
-    monkeypatch.setattr(planner._Planner, "_write_out", lambda self, stage: None)
+    monkeypatch.setattr(written_out, "WRITTEN_OUT_BUDGET", 1 << 60)
     assert len(lowered(sought_at_every_other, ones(100)).as_text("c")) > 10 * len(text)
+
+
+def updated_in_one_place(p, a, turns):
+    o = np.zeros(10)
+    for i in iter([*range(turns)]):
+        if p[i] > 5:
+            o[min(i, 9)] += a
+    return o
+
+
+def chosen_below_a_diagonal(p, a, turns):
+    y = np.outer(p, p)
+    for _ in iter([*range(turns)]):
+        y = np.where(y > a, np.where(y < 9, y * 1.5, y), y)
+    return np.tril(y)
+
+
+def clipped_among_others(p, a, turns):
+    y = p * a
+    for _ in iter([*range(turns)]):
+        y = np.clip(y * a, -y, y + 1)
+    return np.concatenate([y[start:] for start in range(12)])
+
+
+@pytest.mark.parametrize(
+    "function", [updated_in_one_place, chosen_below_a_diagonal, clipped_among_others]
+)
+@pytest.mark.parametrize("target", ["c", "cuda"])
+def test_text_behind_tests_grows_with_the_program(function: Callable[..., Any], target: str):
+    """And not twofold with each turn that mentions the result of the one before two times."""
+    arguments = np.arange(160.0), 0.5
+    for turns in (20, 40, 80, 160):
+        low = tinyfuse.jit(function).lower(*arguments, turns)
+        text = (low if target == "c" else low.on("cuda")).as_text(target)
+        assert len(text) < 800 * turns
+
+
+@pytest.mark.parametrize("turns", [9, 40])
+@pytest.mark.parametrize(
+    "function", [updated_in_one_place, chosen_below_a_diagonal, clipped_among_others]
+)
+def test_what_is_stored_for_its_length_is_numpys(function: Callable[..., Any], turns: int):
+    p = np.arange(160.0) % 11
+    np.testing.assert_array_equal(tinyfuse.jit(function)(p, 0.5, turns), function(p, 0.5, turns))

@@ -16,7 +16,7 @@ LEVELS = (
     *("cache_directory", "large_pages", "fixed", "constants", "machine", "occupancy", "source"),
     *("graph", "trace", "stage", "loops", "schedule", "lower", "emit", "runtime", "calibration"),
     *("naming", "control_flow", "parameters", "signature"),
-    *("signature_differences", "effects", "finite_check", "executable"),
+    *("signature_differences", "effects", "finite_check", "executable", "device_executable"),
     *("direct", "python_call", "direct_call"),
     *("scheduling", "fitting", "kept", "compiled", "compilation"),
     *("bound", "by_value", "pickling", "jitted", "api"),

@@ -16,11 +16,13 @@ from tinyfuse.graph.interpreter import interpret
 from tinyfuse.graph.ir import Var
 from tinyfuse.graph.numerics import NumpyNumerics
 from tinyfuse.graph.shapes import infer
+from tinyfuse.graph.softmax_blocks import forms_of_groups, live_groups, within_limits
 from tinyfuse.loops.ir import Alloc, If, Scope, walk_statements
 from tinyfuse.lower.bounds import Range
 from tinyfuse.lower.guards import Guards
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE, REFERENCE_AVX2
+from tinyfuse.records import replace
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.expr import IndexTest
 from tinyfuse.stage.index import Axis, affine
@@ -327,7 +329,8 @@ def test_keys_that_a_mask_of_positions_takes_out_count_for_nothing(bad: float) -
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_values_count_where_their_block_does(bad: float) -> None:
-    """A weight of 0 times inf is NaN, as in numpy; but not in blocks that a mask takes out."""
+    """A weight of 0 times inf is NaN, as in numpy; but not in blocks that a mask takes out, and not
+    in eight keys that it takes out for eight rows."""
     q, k, v = (x.copy() for x in SQUARE)
     v[:, 2], v[:, 65] = bad, bad
     found = tinyfuse.jit(by_where)(q, k, v)
@@ -338,6 +341,12 @@ def test_values_count_where_their_block_does(bad: float) -> None:
     found = tinyfuse.jit(by_where)(q, k, v)
     np.testing.assert_allclose(found[:, :64], by_where(*SQUARE)[:, :64], rtol=1e-5, atol=1e-6)
     assert np.isnan(found[:, 64]).all()
+    v = SQUARE[2].copy()
+    v[:, 45] = bad
+    found = tinyfuse.jit(by_where)(q, k, v)
+    np.testing.assert_allclose(found[:, :40], by_where(*SQUARE)[:, :40], rtol=1e-5, atol=1e-6)
+    assert np.isnan(found[:, 40:45]).all()
+    assert not np.isfinite(found[:, 45:]).any()
 
 
 def large_negative_added(q, k, v):
@@ -414,11 +423,12 @@ def test_masked_blocks_are_skipped_and_masks_tested_where_they_matter() -> None:
     (kernel,) = large(by_where).kernels
     tests = [s for s in walk_statements(kernel.body) if isinstance(s, If)]
     skipping = [s for s in tests if not s.otherwise]
-    assert len(skipping) == 2
+    assert len(skipping) == 3
     text = large(by_where).as_text("loops")
     assert "if 0 <= j_outer - b\n" in text
     assert "if 0 <= 8 * j_outer + 4 * j_outer_1 - 8 * b - l_outer + 3\n" in text  # tiles of scores
-    assert text.count("if 0 <= j_outer - b - 1\n") == len(tests) - 2 == 2
+    assert "if 0 <= 8 * j_outer + j_outer_1 - 8 * b - g\n" in text  # keys of sums of values
+    assert text.count("if 0 <= j_outer - b - 1\n") == len(tests) - 3 == 2
     assert not [s for s in walk_statements(large(attention).kernels[0].body) if isinstance(s, If)]
 
 
@@ -455,6 +465,35 @@ def test_masks_that_do_not_meet_tiles_keep_products_in_registers() -> None:
     made = [s.buffer for s in walk_statements(found.kernels[0].body) if isinstance(s, Alloc)]
     products = [b for b in made if b.name.startswith("out_products")]
     assert {buffer.scope for buffer in products} == {Scope.VECTORS}
+
+
+@pytest.mark.parametrize("queries", [130, 133, 204])
+@pytest.mark.parametrize("function", [by_where, after_cache, band])
+def test_tiles_of_rows_that_meet_no_groups_keep_the_bits(
+    function: Callable[..., Any], queries: int
+) -> None:
+    """Where the last tile of rows begins in the midst of eight of them."""
+    arguments = normal(2, queries, 16), *(normal(2, 213, 16, seed=seed) for seed in (1, 2))
+    arguments[2][:, 77] = np.inf
+    found = lowered(function, *arguments)
+    expected = found.unfused().compile()(*arguments)
+    assert difference(expected, found.compile()(*arguments)) is None
+
+
+@pytest.mark.parametrize("form", [(1, -1, 0), (1, -1, 13), (-1, 1, 5), (1, -2, 3), (-1, 3, -1)])
+def test_groups_count_where_one_of_their_scores_does(form: tuple[int, ...]) -> None:
+    q, k, v = normal(40, 8), normal(80, 8), normal(80, 8)
+    (eqn,) = [e for e in lowered(by_where, q, k, v).graph.eqns if "limits" in e.params]
+    eqn = replace(eqn, params={**eqn.params, "limits": form})
+    of_eight_rows = within_limits(eqn, (40, 80)).reshape(5, 8, 10, 8).any((1, 3))
+    assert (live_groups(eqn, (40, 80)) == np.repeat(of_eight_rows, 8, 0)).all()
+
+
+def test_limits_that_tell_rows_apart_otherwise_exclude_no_groups() -> None:
+    q, k, v = normal(40, 8), normal(80, 8), normal(80, 8)
+    (eqn,) = [e for e in lowered(by_where, q, k, v).graph.eqns if "limits" in e.params]
+    for changes in ({"limits": (3, -1, 0)}, {"block": 60}):
+        assert forms_of_groups(replace(eqn, params={**eqn.params, **changes})) == []
 
 
 def test_what_lies_across_lanes_is_copied_block_by_block() -> None:

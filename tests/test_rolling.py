@@ -293,7 +293,7 @@ def with_iterators(x: Any) -> Any:
 def with_slices(x: Any) -> Any:
     total = np.zeros(20)
     for i in range(20):
-        total[:i:2] += x[:i:2]
+        total[:i] += np.sort(x[:i])
     return total
 
 
@@ -310,7 +310,7 @@ WRITTEN_OUT = [
         "`if`, `while`, `and`, `or`, `not` or bool() needs the value of an",
     ),
     (with_iterators, "its turns differ: something that Python keeps changes from turn to turn"),
-    (with_slices, "a step, of a slice whose ends are known only when the compiled function runs"),
+    (with_slices, "np.sort of a slice whose ends are known only when the compiled function runs"),
 ]
 
 

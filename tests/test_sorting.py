@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -15,9 +16,11 @@ from tests.stage_checks import additions, checked_stages
 from tests.test_lower import assert_same_bits
 from tests.test_schedule import named
 from tests.test_trace_functions import DTYPES, compare, sample
+from tests.test_transposes import ZIG, needs_zig
 from tests.trace_checking import check
 from tinyfuse.dtypes import FLOAT32, INT64
 from tinyfuse.emit.c import emit_c
+from tinyfuse.emit.prelude import network_pairs
 from tinyfuse.errors import (
     DataDependentShapeError,
     InvalidArgumentError,
@@ -31,9 +34,12 @@ from tinyfuse.graph.scalar_ops import cost
 from tinyfuse.graph.simplify import simplify
 from tinyfuse.loops.ir import Buffer, Kernel, Loops, Row, Scope, SortRow, walk_statements
 from tinyfuse.loops.printer import loops_text
+from tinyfuse.loops.sorting import BLOCKS, block_for
 from tinyfuse.loops.verifier import verify_loops
 from tinyfuse.lower.lower import lower
-from tinyfuse.machine import REFERENCE
+from tinyfuse.machine import REFERENCE, REFERENCE_AVX2, Machine
+from tinyfuse.records import replace
+from tinyfuse.runtime.toolchain import find_compiler
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.planner import default_schedule
 from tinyfuse.schedule.schedule import Schedule
@@ -43,7 +49,8 @@ from tinyfuse.stage.index import Affine, Axis
 from tinyfuse.stage.ir import Sort, Stage, Stages
 from tinyfuse.stage.printer import stages_text
 from tinyfuse.stage.verifier import verify_stages
-from tinyfuse.testing import Case, Ladder, Variant
+from tinyfuse.testing import Case, Ladder, Variant, difference
+from tinyfuse.testing.compiled import Library
 from tinyfuse.testing.variants import fused as fused_schedule
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -433,7 +440,7 @@ def test_a_row_in_memory_is_sorted_where_it_lies() -> None:
     assert text.splitlines()[2:6] == [
         "  kernel ranks_rows computes rows",
         "    for i < 3",
-        "      alloc rows_work: uint32[40] on the stack",
+        "      alloc rows_work: int32[104] on the stack",
         "      store sorted 20 elements of x[20 * i…] to rows[20 * i…], using rows_work[0…]",
     ]
 
@@ -450,25 +457,28 @@ def test_a_row_that_is_computed_is_filled_first() -> None:
         "      const float doubled = x[7 * i + j] + x[7 * i + j];\n"
         "      rows[7 * i + j] = doubled;\n"
         "    }\n"
-        "    uint32_t rows_work[14];\n"
-        "    tf_sort_float(rows + 7 * i, rows + 7 * i, rows_work, 7);\n"
+        "    int32_t rows_work[46];\n"
+        "    tf_sort_float_4x4(rows + 7 * i, rows + 7 * i, rows_work, 7);\n"
         "  }"
     )
 
 
 @pytest.mark.parametrize(
-    ("primitive", "dtype", "bytes_each"),
-    [(p.sort, "float32", 8), (p.sort, "int8", 2), (p.argsort, "float32", 8), (p.argsort, "f8", 32)],
+    ("primitive", "dtype", "row_bytes"),
+    [
+        (p.sort, "float32", 2 * (70000 + 256) * 4),
+        (p.sort, "int8", 2 * 70000),
+        (p.argsort, "float32", 70000 * 8),
+        (p.argsort, "float64", 3 * (70000 + 128) * 8),
+    ],
 )
-def test_long_rows_are_sorted_in_scratch_memory(
-    primitive: Any, dtype: str, bytes_each: int
-) -> None:
+def test_long_rows_are_sorted_in_scratch_memory(primitive: Any, dtype: str, row_bytes: int) -> None:
     build = GraphBuilder("long")
     x = build.input("x", 2, 70000, dtype=dtype)
     stages = checked_stages(build.graph(build.apply(primitive, x, axis=1, kind="stable")))
     loops = fused(stages)
     assert [buffer.name for buffer, _ in loops.scratch] == ["out_work"]
-    assert loops.scratch[0][0].nbytes == 2 * 70000 * bytes_each
+    assert loops.scratch[0][0].nbytes == 2 * row_bytes
     (sort,) = [s for s in walk_statements(loops.kernels[0].body) if isinstance(s, SortRow)]
     assert (sort.row.buffer.name, sort.extent) == ("x", 70000)
 
@@ -566,3 +576,96 @@ def test_every_level_computes_the_same(dtype: str) -> None:
     Ladder(loops_of=lambda case: case.arrays[0].size < 100, jit_of=lambda case: True).climb(
         cases
     ).check()
+
+
+# --- in vectors -----------------------------------------------------------------------------------
+
+
+WIDTHS = {
+    "64 bytes": replace(REFERENCE, flags=()),
+    "32 bytes": replace(REFERENCE_AVX2, flags=()),
+    "16 bytes": replace(REFERENCE_AVX2, vector_bytes=16, flags=()),
+    "this processor": replace(REFERENCE, flags=("-march=native",)),
+}
+
+
+def hard_rows(count: int, dtype: str) -> np.ndarray:
+    """Also rows whose elements differ in few low bits, but for one: all equal, some, none."""
+    x = rows_with_everything((11, count), dtype)
+    random = np.random.default_rng(count)
+    x[4] = np.concatenate([np.arange(0, count, 2), np.arange(1, count, 2)[::-1]]).astype(dtype)
+    for row, most in enumerate((1, 50, 1 << 30), 5):
+        if np.dtype(dtype).kind == "f":
+            x[row] = np.spacing(np.ones(1, dtype)) * random.integers(0, most, count) + 1
+            x[row, 0] = -np.inf
+        else:
+            x[row] = random.integers(0, min(most, np.iinfo(dtype).max), count)
+            x[row, 0] = np.iinfo(dtype).min
+    return x
+
+
+def check_in_vectors(machine: Machine, *counts: int) -> None:
+    arrays, programs = [], []
+    for dtype in ("float32", "float64", "uint32", "int64", "int16"):
+        for count in counts:
+            for primitive in (p.sort, p.argsort):
+                build = GraphBuilder(f"{primitive.name}_{dtype}_{count}")
+                x = build.input("x", 11, count, dtype=dtype)
+                rows = build.apply(primitive, x, axis=1, kind="stable")
+                stages = checked_stages(build.graph(rows))
+                programs.append(lower(default_schedule(stages, machine)[0], machine))
+                arrays.append(hard_rows(count, dtype))
+    library = Library(programs, ("-O1", *machine.flags))
+    for program, x in zip(programs, arrays, strict=True):
+        sorted_ = np.argsort if program.name.startswith("arg") else np.sort
+        expected = sorted_(x, kind="stable")
+        (found,) = library.run(program, [x], 1)
+        assert difference(expected, found.reshape(x.shape)) is None, program.name
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_vectors_of_all_widths_sort_the_same(width: str) -> None:
+    check_in_vectors(WIDTHS[width], 3, 17, 50, 100, 600)
+
+
+@needs_zig
+def test_vectors_of_another_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", ZIG)
+    assert find_compiler().kind == "zig"
+    check_in_vectors(WIDTHS["this processor"], 50, 600)
+
+
+@pytest.mark.parametrize(
+    ("sort", "dtype", "extent", "vector_bytes", "block"),
+    [
+        (Sort.ELEMENTS, "float32", 16, 64, (4, 4)),
+        (Sort.ELEMENTS, "float32", 17, 64, (8, 4)),
+        (Sort.ELEMENTS, "bool", 200, 64, (16, 16)),
+        (Sort.ELEMENTS, "float32", 1 << 20, 64, (16, 16)),
+        (Sort.ELEMENTS, "float32", 1 << 20, 32, (16, 8)),
+        (Sort.ELEMENTS, "float32", 1 << 20, 16, (8, 4)),
+        (Sort.ELEMENTS, "uint16", 1 << 17, 16, (16, 8)),
+        (Sort.ELEMENTS, "uint16", 1 << 18, 16, None),
+        (Sort.ELEMENTS, "int8", 1024, 64, None),
+        (Sort.POSITIONS, "float32", 8191, 64, (16, 8)),
+        (Sort.POSITIONS, "float32", 8192, 64, None),
+        (Sort.POSITIONS, "float64", 1 << 20, 64, (16, 8)),
+        (Sort.POSITIONS, "float64", 1 << 20, 8, (4, 2)),
+        (Sort.POSITIONS, "float64", 1 << 32, 64, None),
+    ],
+)
+def test_blocks(
+    sort: Sort, dtype: str, extent: int, vector_bytes: int, block: tuple[int, int] | None
+) -> None:
+    assert block_for(sort, np.dtype(dtype), extent, vector_bytes) == block
+
+
+@pytest.mark.parametrize("rows", sorted({block.rows for each in BLOCKS.values() for block in each}))
+def test_networks_sort_columns(rows: int) -> None:
+    """What sorts all columns of zeros and ones sorts all (D. E. Knuth, 5.3.4)."""
+    numbers = np.arange(1 << rows)
+    columns = [numbers >> row & 1 for row in range(rows)]
+    for low, high in network_pairs(rows):
+        a, b = columns[low], columns[high]
+        columns[low], columns[high] = a & b, a | b
+    assert all((a <= b).all() for a, b in itertools.pairwise(columns))

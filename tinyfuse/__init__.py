@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tinyfuse.inspect import explain
     from tinyfuse.inspect.bisect import bisect
     from tinyfuse.naming import name
+    from tinyfuse.runtime.device_array import device_put
+    from tinyfuse.runtime.device_streams import cuda_stream
     from tinyfuse.runtime.pool import num_threads, set_num_threads
     from tinyfuse.schedule.schedule import Schedule
     from tinyfuse.trace.listing import supported_functions
@@ -36,6 +38,8 @@ __all__ = [
     "calibrate",
     "cond",
     "constant",
+    "cuda_stream",
+    "device_put",
     "disable_jit",
     "errors",
     "explain",
@@ -63,6 +67,8 @@ _LATER = {
     "Traced": "tinyfuse.compilation",
     "bisect": "tinyfuse.inspect.bisect",
     "calibrate": "tinyfuse.calibration",
+    "cuda_stream": "tinyfuse.runtime.device_streams",
+    "device_put": "tinyfuse.runtime.device_array",
     "explain": "tinyfuse.inspect",
     "name": "tinyfuse.naming",
     "supported_functions": "tinyfuse.trace.listing",

@@ -120,9 +120,13 @@ def jit(
             "tf32_products", "bfloat16_products" and "float16_products" round what products of
             float32 multiply to that format, which a GPU's tensor cores then do; these alone may
             add in another order (`tinyfuse.graph.tensor_products`).
-        target: "c"; "cuda": as CUDA on a GPU, to which each call copies its arrays and from which
-            it copies the results; "cuda-emulated": as CUDA, of which an emulator runs every thread
-            on the CPU and checks what it does. The bits are the same.
+        target: "c"; "cuda": as CUDA on a GPU, to which each call copies numpy's arrays and from
+            which it copies the results, unless one of the arguments is there already: an array of
+            CuPy, PyTorch, JAX or Numba, or one of `device_put`. Then the results stay there, as
+            `DeviceArray`s that those libraries take as they are, and the call waits for nothing
+            (`cuda_stream`); arrays that the function writes are written there. "cuda-emulated": as
+            CUDA, of which an emulator runs every thread on the CPU and checks what it does. The
+            bits are the same.
         maxsize: how many programs are kept in memory; the one used longest ago goes first.
 
     Raises:

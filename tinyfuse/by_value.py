@@ -36,4 +36,4 @@ class ByValue:
 
 
 def _layout(array: Any) -> tuple[int, ...]:
-    return layout(array.shape, array.strides, array.itemsize)
+    return layout(array.shape, array.strides, array.dtype.itemsize)

@@ -10,16 +10,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyfuse.config import compile_log as log
 from tinyfuse.dtypes import FLOAT64
-from tinyfuse.errors import SignatureMismatchError
+from tinyfuse.errors import ArgumentError, SignatureMismatchError
 from tinyfuse.executable import Executable, Program, Site
 from tinyfuse.graph.ir import Atom
 from tinyfuse.kept import Kept
 from tinyfuse.loops.cost import Cost
 from tinyfuse.loops.ir import Kernel
+from tinyfuse.memory import OnDevice
 from tinyfuse.runtime.library import Entry, loaded
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.schedule import Schedule
-from tinyfuse.signature import Call, Signature, StaleError, signature_of, take_apart
+from tinyfuse.signature import (
+    Call,
+    Signature,
+    StaleError,
+    refusal,
+    signature_of,
+    take_apart,
+)
 from tinyfuse.signature_differences import differences
 
 if TYPE_CHECKING:
@@ -88,8 +96,11 @@ class Compiled:
                 + "".join(f"\n  {line}" for line in lines)
             )
 
-    def executable(self, call: Call, copied: Callable[[str], None]) -> Executable:
-        """What runs calls that are taken apart like this one."""
+    def executable(self, call: Call, copied: Callable[[str, str], None]) -> Executable:
+        """What runs calls that are taken apart like this one.
+
+        Raises ArgumentError where arrays are on a GPU, and the program is for the CPU.
+        """
         lowered, specs = self.lowered, self.lowered.traced.signature.specs
         pairs = zip(call.places, specs, strict=True)
         places = tuple([place for place, spec in pairs if spec.kind != "static"])
@@ -106,7 +117,23 @@ class Compiled:
             self._kept.arrays(),
         )
         site = Site(places, len(call.values), swapped, copied)
-        return Executable(program, site, lowered.traced.signature)
+        return self._kind(call)(program, site, lowered.traced.signature)
+
+    def _kind(self, call: Call) -> type[Executable]:
+        on_device = [at for at, each in enumerate(call.leaves) if isinstance(each, OnDevice)]
+        if not on_device:
+            return Executable
+        traced, target = self.lowered.traced, self.lowered.options.target
+        if target != "cuda":
+            words = (
+                f"it lies on a GPU, and the program is for the CPU (target={target!r}): pass a "
+                "copy in numpy's memory, or compile the function with target='cuda'"
+            )
+            name = traced.signature.names[on_device[0]]
+            raise refusal(ArgumentError(words), traced.parameters, name)
+        from tinyfuse.device_executable import DeviceExecutable  # only who has a GPU
+
+        return DeviceExecutable
 
     def as_text(self, level: str = "c") -> str:
         """As `Lowered.as_text`."""
@@ -172,7 +199,7 @@ def _bytes(atom: Atom) -> int:
     return math.prod(atom.shape) * atom.dtype.itemsize
 
 
-def _ignore(name: str) -> None:
+def _ignore(name: str, why: str) -> None:
     pass
 
 

@@ -32,6 +32,8 @@ from tinyfuse.trace.builder import state
 from tinyfuse.trace.captured import Guard, type_difference
 from tinyfuse.tree import LEAF
 
+NOT_AS_READ = "is not in C order (or not aligned, or not in native byte order)"
+
 VIEWS = frozenset((broadcast, part, reshape, transpose, slice_, windows))
 
 
@@ -178,13 +180,13 @@ class Site:
     places: for each argument of its graph the place in what a call is given.
     arity: how much a call is given.
     swapped: whether some array is not in native byte order.
-    copied: called with the name of an array that a call has to copy.
+    copied: called with the name of an array that each call has to copy, and why.
     """
 
     places: tuple[int, ...]
     arity: int
     swapped: bool
-    copied: Callable[[str], None]
+    copied: Callable[[str, str], None]
 
 
 class Executable:
@@ -284,12 +286,8 @@ class Executable:
             Exception: what a check of the trace says.
             RuntimeError: the compiled code says that it failed.
         """
-        if self.guards:
-            _require_same(self.guards)
-        if self.captured:
-            if state.builder is not None:
-                raise TracedArgumentError("captured arrays have no elements while tracing")
-            args = [*args, *[_current(captured, var) for captured, var in self.captured]]
+        if self.guards or self.captured:
+            args = self._completed(args)
         if self.requirements is not None:
             self.requirements.check(args)
         layout, array = self._layout, np.ndarray
@@ -310,6 +308,13 @@ class Executable:
                 raise RuntimeError(f"the compiled {self._graph.name} failed with status {status}")
         return values[0] if self._direct else self._result(values, args)
 
+    def _completed(self, args: Sequence[Any]) -> Sequence[Any]:
+        """With what is captured; after all has been found to be as it was."""
+        _require_same(self.guards)
+        if self.captured and state.builder is not None:
+            raise TracedArgumentError("captured arrays have no elements while tracing")
+        return [*args, *[_current(captured, var) for captured, var in self.captured]]
+
     def _inputs(self, args: Sequence[Any]) -> list[np.ndarray]:
         """The arrays of all inputs of the trace's graph."""
         return [np.asarray(args[self._place_of[var]], var.dtype) for var in self._graph.inputs]
@@ -320,7 +325,7 @@ class Executable:
             return np.asarray(value, var.dtype)
         array = np.require(value, var.dtype, ("C_CONTIGUOUS", "ALIGNED"))
         if not np.may_share_memory(array, value):
-            self._site.copied(var.name or "an array")
+            self._site.copied(var.name or "an array", NOT_AS_READ)
         return array
 
     def _result(self, values: list[Any], args: Sequence[Any]) -> Any:

@@ -406,14 +406,10 @@ class JittedFunction(Dispatcher, Leaf):
             if call is not None:
                 self._forget(call)
 
-    def _notice_copy(self, name: str) -> None:
+    def _notice_copy(self, name: str, why: str) -> None:
         if not self._copy_noticed:
             self._copy_noticed = True
-            log.warning(
-                "%s: %s is not in C order (or not aligned, or not in native byte order), so that "
-                "each call copies it",
-                *(self._function.name, name),
-            )
+            log.warning("%s: %s %s, so that each call copies it", self._function.name, name, why)
 
 
 def function_name(function: Any) -> str:

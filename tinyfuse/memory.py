@@ -20,6 +20,64 @@ _FEW = 8  # arrays of which each is compared with each
 _WORK: Any = 10_000  # what finding a common element may cost; in numpy's unit
 
 
+class OnDevice:
+    """Base of arrays that lie in the memory of a GPU.
+
+    given: the object that one was taken of; None for tinyfuse's own. strides: in bytes.
+    """
+
+    __slots__ = ()
+
+    address: int
+    shape: Shape
+    dtype: np.dtype
+    strides: Strides
+    read_only: bool
+    given: Any
+
+    @property
+    def place(self) -> np.ndarray:
+        """An array of numpy's at the same addresses, to be asked where it lies.
+
+        The processor cannot read them: nothing may look at its elements.
+        """
+        return np.asarray(_Place(self))
+
+
+class _Place:
+    def __init__(self, array: OnDevice) -> None:
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "data": (array.address, array.read_only),
+            "strides": array.strides,
+        }
+
+
+def placed(value: Any) -> Any:
+    """What stands for an array on a GPU in questions of places; anything else is itself."""
+    return value.place if isinstance(value, OnDevice) else value
+
+
+def as_given(value: Any) -> Any:
+    """The caller's own object, for an array on a GPU that was taken of one."""
+    return value.given if isinstance(value, OnDevice) and value.given is not None else value
+
+
+_ON_CUDA = (2, 13)  # DLPack's numbers for memory of NVIDIA's GPUs; 13: which the host reads too
+
+
+def is_on_device(value: Any) -> bool:
+    """Whether it is an array in the memory of a GPU of NVIDIA's, of any library."""
+    if isinstance(value, type | np.ndarray | np.generic):
+        return False
+    device = getattr(value, "__dlpack_device__", None)
+    if device is not None:
+        return device()[0] in _ON_CUDA
+    return hasattr(value, "__cuda_array_interface__")
+
+
 def same_memory(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays have the same elements in the same places."""
     if a is b:

@@ -23,9 +23,14 @@ from tinyfuse.dtypes import (
     describe,
     is_supported,
 )
-from tinyfuse.errors import ArgumentError, TinyfuseError, UnsupportedDtypeError
+from tinyfuse.errors import (
+    ArgumentError,
+    DeviceArrayError,
+    TinyfuseError,
+    UnsupportedDtypeError,
+)
 from tinyfuse.fixed import Constant
-from tinyfuse.memory import near_pairs, same_memory
+from tinyfuse.memory import OnDevice, as_given, is_on_device, near_pairs, placed, same_memory
 from tinyfuse.parameters import Arguments, Parameters
 from tinyfuse.records import replace
 from tinyfuse.tree import Leaf, TreeDef, compared_keys, flatten, parts_of, typed
@@ -144,6 +149,11 @@ def leaf(value: Any) -> tuple[Any, Any]:
         return (value.dtype, ()), value
     if isinstance(value, np.ndarray):
         return _type_of_array(value), _plain(value)
+    if is_on_device(value):
+        from tinyfuse.runtime.device_array import as_argument  # only who has a GPU
+
+        array = as_argument(value)
+        return (array.dtype, array.shape, OnDevice), array  # programs are called in another way
     seen = _array_of(value)
     if seen is not None:
         return _type_of_array(seen), seen
@@ -203,7 +213,7 @@ def spec_of(value: Any, by_value: bool) -> ArgumentSpec:
 
     if isinstance(value, Static):
         return ArgumentSpec(kind="static", value=value.value)
-    if isinstance(value, np.ndarray | ShapeDtypeStruct):
+    if isinstance(value, np.ndarray | OnDevice | ShapeDtypeStruct):
         strides = getattr(value, "strides", None)
         return ArgumentSpec(value.shape, supported(value), "array", strides=strides)
     if isinstance(value, np.generic):
@@ -218,17 +228,18 @@ def with_aliases(specs: Sequence[ArgumentSpec], leaves: Sequence[Any]) -> tuple[
     marked = list(specs)
     for first, at in same_arrays(leaves):
         if marked[at].alias is None:
-            identical = leaves[first] is leaves[at]
+            identical = as_given(leaves[first]) is as_given(leaves[at])
             marked[at] = replace(marked[at], alias=first, identical=identical)
     return tuple(marked)
 
 
 def same_arrays(values: Sequence[Any]) -> tuple[tuple[int, int], ...]:
     """Pairs of positions of arrays whose elements are in the very same memory."""
-    places = [at for at, value in enumerate(values) if isinstance(value, np.ndarray)]
+    kinds = (np.ndarray, OnDevice)
+    places = [at for at, value in enumerate(values) if isinstance(value, kinds)]
     if len(places) < 2:
         return ()
-    arrays = [values[at] for at in places]
+    arrays = [placed(values[at]) for at in places]
     near = near_pairs(arrays, range(len(arrays)))
     same = [(i, j) for i, j in near if same_memory(arrays[i], arrays[j])]
     return tuple([(places[i], places[j]) for i, j in same])
@@ -303,7 +314,7 @@ def take_apart(parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, 
         key = tuple([_part(arg, values) for arg in args])
         if kwargs:
             key += (tuple(kwargs), *[_part(arg, values) for arg in kwargs.values()])
-    except ArgumentError as error:
+    except (ArgumentError, DeviceArrayError) as error:
         at = sum(value is not None for value in values)  # it did not get so far as to be among them
         name = argument_names(flatten((args, kwargs))[1], parameters)[at]
         raise refusal(error, parameters, name) from None

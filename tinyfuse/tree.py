@@ -196,7 +196,7 @@ _LEAVES = (
 )
 
 
-_ARRAY_LIKE = ("__array__", "__array_interface__", "__dlpack__")
+_ARRAY_LIKE = ("__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__")
 
 
 @functools.lru_cache(maxsize=4096)

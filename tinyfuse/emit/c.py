@@ -327,6 +327,8 @@ class KernelText:
         dtype = node.row.buffer.dtype
         suffix = "uint8" if dtype == BOOL else SUFFIXES[dtype]
         rows = [self.row(row) for row in (node.row, node.to, node.work)]
+        if node.block:
+            suffix += f"_{node.block.rows}x{node.block.lanes}"
         return self.prelude_call(f"tf_{what}_{suffix}", *rows, str(node.extent))
 
     def transpose(self, node: Transpose) -> str:

@@ -29,7 +29,6 @@ from tinyfuse.emit.prelude import prelude_text
 from tinyfuse.emit.scalar import op_text
 from tinyfuse.emit.tensors import tensor_lines
 from tinyfuse.emit.zeros import Zeros
-from tinyfuse.errors import UnsupportedArgumentError
 from tinyfuse.graph.scalar_ops import FMA
 from tinyfuse.loops.ir import (
     TENSOR_STEPS,
@@ -134,16 +133,12 @@ def _launches(steps: Steps, places: Mapping[Buffer, int]) -> LaunchSteps:
 
 
 def _repeated(step: Repeat, places: Mapping[Buffer, int]) -> LaunchStep:
-    if step.count:
-        raise UnsupportedArgumentError(
-            "as CUDA: how many turns a loop has that launches kernels is known only in a call, and"
-            " no plan of launches says that; leave the argument out of dynamic, or use target='c'"
-        )
     inside = _launches(step.steps, places)
     if step.test:
         return WhileLaunches(places[step.test], inside)
     assert step.extent is not None
-    return RepeatLaunches(step.extent, inside, places[step.turn] if step.turn else None)
+    turn, counted = [None if each is None else places[each] for each in (step.turn, step.count)]
+    return RepeatLaunches(step.extent, inside, turn, counted)
 
 
 # --- kernels --------------------------------------------------------------------------------------

@@ -39,11 +39,14 @@ class LaunchSteps:
 
 @dataclass(frozen=True, slots=True)
 class RepeatLaunches:
-    """Runs steps `count` times. turn: the place of one int64 that is given the turn's number."""
+    """Runs steps `count` times. turn: the place of one int64 that is given the turn's number.
+    counted: of one that says how many turns there are, in place of `count`.
+    """
 
     count: int
     steps: LaunchSteps
     turn: int | None = None
+    counted: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

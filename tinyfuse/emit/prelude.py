@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tinyfuse.emit.interleaving import INTERLEAVED, INTERLEAVED_TEXT
 from tinyfuse.emit.pieces import PIECES, PIECES_TEXT
+from tinyfuse.loops.sorting import BLOCKS, NetworkBlock
 from tinyfuse.loops.transposes import LANES
 
 _INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
@@ -284,10 +285,95 @@ def _for_block(bits: int, lanes: int) -> Callable[[str], str]:
     return instantiate
 
 
+# What sorts columns of so many rows with the fewest comparisons known, by pairs of rows.
+_NETWORKS = {
+    4: "0 2 1 3 0 1 2 3 1 2",
+    8: "0 2 1 3 4 6 5 7 0 4 1 5 2 6 3 7 0 1 2 3 4 5 6 7 2 4 3 5 1 4 3 6 1 2 3 4 5 6",
+    16: "0 13 1 12 2 15 3 14 4 8 5 6 7 11 9 10 0 5 1 7 2 9 3 4 6 13 8 14 10 15 11 12 0 1 2 3 4 5 "
+    "6 8 7 9 10 11 12 13 14 15 0 2 1 3 4 10 5 11 6 7 8 9 12 14 13 15 1 2 3 12 4 6 5 7 8 10 9 "
+    "11 13 14 1 4 2 6 5 8 7 10 9 13 11 14 2 4 3 6 9 12 11 13 3 5 6 8 7 9 10 12 3 4 5 6 7 8 9 "
+    "10 11 12 6 7 8 9",
+}
+
+# By bytes of a vector and of a lane: what says that there are instructions for the lesser and the
+# greater of two lanes, and how gcc's functions for them are called and take their arguments.
+_LEAST = {
+    (16, 2): ("__SSE2__", "sw128", ""),
+    (32, 2): ("__AVX2__", "sw256", ""),
+    (16, 4): ("__SSE4_1__", "sd128", ""),
+    (32, 4): ("__AVX2__", "sd256", ""),
+    (64, 4): ("__AVX512F__", "sd512_mask", ", (lanes_t)a, -1"),
+    (16, 8): ("__AVX512VL__", "sq128_mask", ", (lanes_t)a, -1"),
+    (32, 8): ("__AVX512VL__", "sq256_mask", ", (lanes_t)a, -1"),
+    (64, 8): ("__AVX512F__", "sq512_mask", ", (lanes_t)a, -1"),
+}
+
+
+def network_pairs(rows: int) -> list[tuple[int, int]]:
+    """The rows that are put in order in turn: the lesser one goes to the first of a pair."""
+    places = [int(row) for row in _NETWORKS[rows].split()]
+    return list(zip(places[::2], places[1::2], strict=True))
+
+
+def _network_words(bits: int, rows: int, lanes: int) -> dict[str, str]:
+    turns = [f"{lane}, {lane + lanes}" for lane in range(lanes)]
+    feature, function, rest = _LEAST[bits // 8 * lanes, bits // 8]
+    arguments = f"{function}((lanes_t)a, (lanes_t)b{rest})"
+    return {
+        "item_t": f"int{bits}_t",
+        "uitem_t": f"uint{bits}_t",
+        "vector_t": vector_type(f"int{bits}", lanes),
+        "lane_t": {16: "short", 32: "int", 64: "long long"}[bits],
+        "ROWS": str(rows),
+        "LANES": str(lanes),
+        "NETWORK": ", ".join([f"{{{low}, {high}}}" for low, high in network_pairs(rows)]),
+        "REVERSED": ", ".join(map(str, reversed(range(lanes)))),
+        "FIRST_HALVES": ", ".join(turns[: lanes // 2]),
+        "SECOND_HALVES": ", ".join(turns[lanes // 2 :]),
+        "HAS_LEAST": feature,
+        "LEAST": f"__builtin_ia32_pmin{arguments}",
+        "GREATEST": f"__builtin_ia32_pmax{arguments}",
+    }
+
+
+def _for_network(bits: int, block: NetworkBlock) -> Callable[[str], str]:
+    """Puts int32_t for item_t, int32_x8 for vector_t, tf_x_int32_16x8 for tf_x_network."""
+    words, suffix = _network_words(bits, *block), f"int{bits}_{block.rows}x{block.lanes}"
+    return lambda text: _with_words(re.sub(r"\b(tf_\w+)_network\b", rf"\1_{suffix}", text), words)
+
+
+def _for_ranked(value: str, bits: int, block: NetworkBlock) -> Callable[[str], str]:
+    """The same for functions of values, whose items have so many bits: tf_sort_float_16x8 for
+    tf_sort_value_network."""
+    of_network, words = (
+        _for_network(bits, block),
+        {"value_t": value if value in _FORMATS else f"{value}_t"},
+    )
+
+    def instantiate(text: str) -> str:
+        block_name = f"{value}_{block.rows}x{block.lanes}"
+        text = re.sub(r"\b(tf_\w+)_value_network\b", rf"\1_{block_name}", text)
+        text = re.sub(r"\b(tf_\w+)_value\b", rf"\1_{value}", text)
+        return of_network(_with_words(text, words))
+
+    return instantiate
+
+
+def _for_rank(bits: int) -> Callable[[str], str]:
+    """As `_for_integer`, of ranks of 16 bits or more."""
+    of_integer, rank = _for_integer(bits), max(bits, 16)
+    top = f"((uint{bits}_t)1 << {bits - 1})" if bits == rank else "0"
+    return lambda text: _with_words(of_integer(text), {"rank_t": f"int{rank}_t", "TOP_BIT": top})
+
+
 _WIDTHS = (8, 16, 32, 64)
-_NARROW = [_for_value(f"{sign}int{bits}", bits) for bits in _WIDTHS[:3] for sign in ("", "u")]
-_NARROW.append(_for_value("float", 32))
-_WIDE = [_for_value(name, 64) for name in ("int64", "uint64", "double")]
+_NARROW_NAMES = {
+    **{f"{sign}int{bits}": bits for bits in _WIDTHS[:3] for sign in ("", "u")},
+    "float": 32,
+}
+_WIDE_NAMES = dict.fromkeys(("int64", "uint64", "double"), 64)
+_NARROW = [_for_value(name, bits) for name, bits in _NARROW_NAMES.items()]
+_WIDE = [_for_value(name, 64) for name in _WIDE_NAMES]
 _FILES: dict[str, list[Callable[[str], str]]] = {
     "scalar_mixed.h": [_unchanged],
     "scalar_uint.h": [_for_integer(bits) for bits in _WIDTHS],
@@ -316,6 +402,20 @@ _FILES: dict[str, list[Callable[[str], str]]] = {
     "sort_values.h": [*_NARROW, *_WIDE],
     "sort_positions.h": _NARROW,
     "sort_wide_positions.h": _WIDE,
+    "sort_ranks.h": [_for_rank(bits) for bits in _WIDTHS],
+    "sort_ranks_float.h": [_for_real(real) for real in _FORMATS],
+    "sort_network.h": [_for_network(8 * size, b) for size in BLOCKS for b in BLOCKS[size]],
+    "sort_ranked.h": [
+        _for_ranked(name, max(bits, 16), block)
+        for name, bits in {**_NARROW_NAMES, **_WIDE_NAMES}.items()
+        for block in BLOCKS[max(bits // 8, 2)]
+    ],
+    "sort_ranked_positions.h": [
+        _for_ranked(name, 64, block) for name in _NARROW_NAMES for block in BLOCKS[8]
+    ],
+    "sort_ranked_wide_positions.h": [
+        _for_ranked(name, 64, block) for name in _WIDE_NAMES for block in BLOCKS[8]
+    ],
     "math_exponential.h": [_unchanged],
     "exponential_rows.h": [_unchanged],
     "math_logarithm.h": [_unchanged],

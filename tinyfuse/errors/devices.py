@@ -36,10 +36,13 @@ class DeviceMemoryError(CudaError, MemoryError):
 
 
 class DeviceArrayError(CudaError, ValueError):
-    """An object was taken for an array on a GPU that is none, or that does not fit.
+    """An object was taken for an array or a stream on a GPU that is none, or that does not fit.
 
     Arrays of CuPy, PyTorch, JAX and others are taken that have `__cuda_array_interface__` or
-    `__dlpack__`, and whose elements lie in C order.
+    `__dlpack__`, are in the memory of GPU 0, and whose elements lie in C order::
+
+        f(x.T)               # DeviceArrayError: argument x: ... its elements do not lie in C order
+        f(x.T.contiguous())  # of PyTorch
     """
 
 

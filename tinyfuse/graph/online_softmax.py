@@ -19,9 +19,12 @@ and o / l in the end. The sums are chains of fused multiply-adds, and of additio
 ascending. A row all of whose scores are -inf gives NaN, and so do scores of NaN or +inf, as in the
 two-pass form. Scores that a mask of positions (`limits`: forms that have to be at least 0) replaces
 by -inf, or adds -inf to, count as -inf whatever they were; blocks all of whose keys one of the
-forms excludes leave a row's state alone, whatever their values. A mask of large negative numbers,
--1e9 say, is no such mask: only data tells whether a row has other scores, and a weight of 0 makes
-NaN of an infinite value, so that its blocks are visited.
+forms excludes leave a row's state alone, whatever their values. So do eight keys the sums of w * v
+where one of the forms that tells rows apart one by one, or not at all, excludes all of them for all
+of eight rows, both counted from the first: tiles of rows go through the keys up to a diagonal.
+
+A mask of large negative numbers, -1e9 say, is no such mask: only data tells whether a row has other
+scores, and a weight of 0 makes NaN of an infinite value, so that its blocks are visited.
 """
 
 from __future__ import annotations

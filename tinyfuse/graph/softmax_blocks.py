@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tinyfuse.graph.index_limits import Form
 from tinyfuse.graph.ir import Eqn
 from tinyfuse.graph.labels import aligned
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 Array = Any  # np.ndarray, or np.generic where numpy gives a scalar
 
+# Keys, and rows, that a limit may exclude at once from sums of values.
+GROUP = 8
+
 
 def key_axis(eqn: Eqn) -> int:
     """The axis of the scores that a softmax_contract goes along."""
@@ -23,23 +27,40 @@ def key_axis(eqn: Eqn) -> int:
     return next(axis for axis, label in enumerate(lhs) if label not in out)
 
 
-def forms(eqn: Eqn) -> list[tuple[int, ...]]:
+def forms(eqn: Eqn) -> list[Form]:
     """The limits of a softmax_contract: for each axis of the scores a factor, then a constant."""
     limits, length = eqn.params["limits"], len(eqn.params["lhs"]) + 1
     return [limits[at : at + length] for at in range(0, len(limits), length)]
 
 
-def forms_of_blocks(eqn: Eqn) -> list[tuple[int, ...]]:
+def forms_of_blocks(eqn: Eqn) -> list[Form]:
     """The same in terms of blocks of keys: of the key in each for which it is largest."""
-    axis, block, found = key_axis(eqn), eqn.params["block"], []
-    for form in forms(eqn):
-        last = max(form[axis], 0) * (block - 1)
-        scaled = [n * block if at == axis else n for at, n in enumerate(form[:-1])]
-        found.append((*scaled, form[-1] + last))
+    return [_of_runs(form, key_axis(eqn), eqn.params["block"]) for form in forms(eqn)]
+
+
+def forms_of_groups(eqn: Eqn) -> list[Form]:
+    """The same in terms of groups of keys: at least 0 for all rows of a group alike, where they are
+    for any of these. None where groups do not fill blocks, or rows are told apart otherwise."""
+    axis, found = key_axis(eqn), []
+    for form in forms(eqn) if eqn.params["block"] % GROUP == 0 else ():
+        *factors, constant = _of_runs(form, axis, GROUP)
+        apart = [factor for factor in factors if factor % GROUP]
+        if apart in ([1], [-1]):
+            largest = GROUP - 1 if apart == [1] else 0  # the row of each group for which it is
+            constant = (constant + largest) // GROUP * GROUP + GROUP - 1 - largest
+        if apart in ([], [1], [-1]):
+            found.append((*factors, constant))
     return found
 
 
-def _hold(found: Sequence[tuple[int, ...]], shape: Sequence[int]) -> Array:
+def _of_runs(form: Form, axis: int, size: int) -> Form:
+    """A form in terms of runs of so many keys: of the key in each for which it is largest."""
+    last = max(form[axis], 0) * (size - 1)
+    scaled = [n * size if at == axis else n for at, n in enumerate(form[:-1])]
+    return (*scaled, form[-1] + last)
+
+
+def _hold(found: Sequence[Form], shape: Sequence[int]) -> Array:
     """Where all forms are at least 0, for all values of axes."""
     places = np.ogrid[tuple([slice(extent) for extent in shape])]
     sums = [
@@ -56,9 +77,19 @@ def within_limits(eqn: Eqn, shape: Sequence[int]) -> Array:
 
 def live_blocks(eqn: Eqn, shape: Sequence[int]) -> Array:
     """For which rows and blocks no limit excludes all keys."""
-    axis, block = key_axis(eqn), eqn.params["block"]
-    blocked = [-(-n // block) if at == axis else n for at, n in enumerate(shape)]
-    return _hold(forms_of_blocks(eqn), blocked)
+    return _hold(forms_of_blocks(eqn), _in_runs(eqn, shape, eqn.params["block"]))
+
+
+def live_groups(eqn: Eqn, shape: Sequence[int]) -> Array:
+    """For which rows and groups of keys no limit excludes all these keys for all rows of a
+    group."""
+    return _hold(forms_of_groups(eqn), _in_runs(eqn, shape, GROUP))
+
+
+def _in_runs(eqn: Eqn, shape: Sequence[int], size: int) -> list[int]:
+    """A shape of scores with runs of so many keys in place of keys."""
+    axis = key_axis(eqn)
+    return [-(-n // size) if at == axis else n for at, n in enumerate(shape)]
 
 
 class OnlineSoftmax:
@@ -71,13 +102,11 @@ class OnlineSoftmax:
         scores = np.where(within_limits(eqn, scores.shape), scores, self.dtype.type(-np.inf))
         self.scores = aligned(scores, lhs, [key, *out])
         self.values = aligned(values, eqn.params["rhs"], [key, *out])
-        live = np.broadcast_to(live_blocks(eqn, scores.shape), self._blocked(scores.shape))
-        self.live = aligned(live, lhs, [key, *out])
-
-    def _blocked(self, shape: Sequence[int]) -> list[int]:
-        axis = key_axis(self.eqn)
-        blocks = -(-shape[axis] // self.eqn.params["block"])
-        return [blocks if at == axis else extent for at, extent in enumerate(shape)]
+        blocks, groups = live_blocks(eqn, scores.shape), live_groups(eqn, scores.shape)
+        self.live, self.live_groups = [
+            aligned(np.broadcast_to(live, _in_runs(eqn, scores.shape, size)), lhs, [key, *out])
+            for live, size in ((blocks, eqn.params["block"]), (groups, GROUP))
+        ]
 
     def result(self) -> Array:
         infinity, zero = self.dtype.type(-np.inf), self.dtype.type(0)
@@ -91,9 +120,11 @@ class OnlineSoftmax:
             weights = self._exp(scores, base)
             scale = self._exp(largest, base)
             sums, sums_of_values = np.full(rows, zero), np.full_like(weighted, zero)
-            for weight, values in zip(weights, self.values[start:], strict=False):
+            keys = zip(weights, self.values[start:], strict=False)
+            for at, (weight, values) in enumerate(keys, start):
                 sums = self._op("add", sums, weight)
-                sums_of_values = self.numerics.fma(weight, values, sums_of_values)
+                more = self.numerics.fma(weight, values, sums_of_values)
+                sums_of_values = np.where(self.live_groups[at // GROUP], more, sums_of_values)
             live = self.live[number]
             largest = np.where(live, top, largest)
             total = np.where(live, self.numerics.fma(total, scale, sums), total)

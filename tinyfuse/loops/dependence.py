@@ -98,7 +98,7 @@ def with_loops(
             axis = statement.variable
             inside = {**steps, axis: (axis.start, axis.start + axis.extent)}
             yield from with_loops(statement.body, (*around, statement), inside)
-        elif isinstance(statement, Block):
+        elif isinstance(statement, (While, Block)):
             yield from with_loops(statement.body, around, steps)
         elif isinstance(statement, If):
             then, otherwise = _parts(statement, steps)

@@ -111,8 +111,9 @@ def _touched(statement: Statement) -> Iterator[Touched]:
     elif isinstance(statement, SortRow):
         yield _row(statement.row, statement.extent, False)
         yield _row(statement.to, statement.extent, True)
-        _, count = work_type(statement.sort, statement.row.buffer.dtype)
-        yield _row(statement.work, count * statement.extent, True)
+        dtype = statement.row.buffer.dtype
+        _, count = work_type(statement.sort, dtype, statement.extent, statement.block)
+        yield _row(statement.work, count, True)
     elif isinstance(statement, Transpose):
         yield _rows(statement.block, statement.columns, statement.rows, False)
         yield _rows(statement.to, statement.rows, statement.columns, True)

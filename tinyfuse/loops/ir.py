@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tinyfuse.loops.sorting import NetworkBlock
 from tinyfuse.records import dataclass
 from tinyfuse.stage.expr import Expr
 from tinyfuse.stage.index import Affine, Axis
@@ -167,7 +168,8 @@ class Row:
 class SortRow:
     """Stores the `extent` elements of a row sorted, or their positions, into another or the same.
 
-    work: memory for that, undefined before and afterwards; see `sorting.work_type`.
+    work: memory for that, undefined before and afterwards; see `sorting.work_type`. block: what is
+    sorted at once in registers; None: nothing is.
     """
 
     sort: Sort
@@ -175,6 +177,7 @@ class SortRow:
     to: Row
     work: Row
     extent: int
+    block: NetworkBlock | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -60,7 +60,7 @@ def _substituted(node: Statement, values: Mapping[Axis, Affine]) -> Statement:
         return Store(node.buffer, position, substitute(node.value, values), offset, node.streamed)
     if isinstance(node, SortRow):
         row, to, work = (_moved(row, values) for row in (node.row, node.to, node.work))
-        return SortRow(node.sort, row, to, work, node.extent)
+        return SortRow(node.sort, row, to, work, node.extent, node.block)
     if isinstance(node, (HalveRow, Prefetch)):
         return replace(node, row=_moved(node.row, values))
     if isinstance(node, Copy):
@@ -161,7 +161,7 @@ class _OtherBuffers:
             return Store(self.buffer(node.buffer), position, value, offset, node.streamed)
         if isinstance(node, SortRow):
             rows = (self.there(node.row), self.there(node.to), self.there(node.work))
-            return SortRow(node.sort, *rows, node.extent)
+            return SortRow(node.sort, *rows, node.extent, node.block)
         if isinstance(node, Copy):
             return Copy(self.there(node.row), self.there(node.to), node.extent)
         if isinstance(node, Transpose):

@@ -250,16 +250,16 @@ class _Scope:
 
     def sort(self, node: SortRow, variables: frozenset[str]) -> None:
         row, to, work = node.row.buffer, node.to.buffer, node.work.buffer
-        dtype, count = work_type(node.sort, row.dtype)
+        dtype, count = work_type(node.sort, row.dtype, node.extent, node.block)
         result = row.dtype if node.sort is Sort.ELEMENTS else INT64
         self.check(to.dtype == result, f"{to.name} is {to.dtype}, not {result}")
         self.check(work.dtype == dtype, f"{work.name} is {work.dtype}, not {dtype}")
         self.check(work is not row and work is not to, f"{work.name} is sorted and used for that")
         for written in (to, work):
             self.check(written not in self.inputs, f"{written.name} is an input and written")
-        for each, extent in ((node.row, 1), (node.to, 1), (node.work, count)):
+        for each, extent in ((node.row, node.extent), (node.to, node.extent), (node.work, count)):
             self.address(each.buffer, each.position, variables, guarded=False)
-            last = each.position + (node.extent * extent - 1)
+            last = each.position + (extent - 1)
             self.address(each.buffer, last, variables, guarded=False)
 
     def halve(self, node: HalveRow, variables: frozenset[str]) -> None:

@@ -121,10 +121,10 @@ def guard_of(places: Places, leader: Stage, loop: Loop) -> tuple[IndexTest, ...]
     if loop.axis not in leader.reduce_axes or leader not in places.attached:
         return ()
     assert leader.body is not None
-    tests, site = _leaves_alone(leader.body), Site(leader, loop)
+    tests, site = leaves_alone(leader.body), Site(leader, loop)
     for stage in places.inside(site) if tests else ():
         if places.is_joined(stage) or places.is_carried(stage):
-            own = _leaves_alone(_in_step(places, stage))
+            own = leaves_alone(_in_step(places, stage))
             if [_key(test) for test in own] != [_key(test) for test in tests]:
                 return ()
         elif not _ends_with_step(places, stage, site):
@@ -158,7 +158,7 @@ def _of_source(test: IndexTest, load: Load) -> IndexTest | None:
     return IndexTest(index + rest.constant, test.low, test.high) if rest.is_constant else None
 
 
-def _leaves_alone(body: Expr) -> tuple[IndexTest, ...]:
+def leaves_alone(body: Expr) -> tuple[IndexTest, ...]:
     """The tests without which an expression is the value so far."""
     if not is_select(body) or not isinstance(body.parts[2], Accumulator):
         return ()

@@ -10,12 +10,11 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 
 from tinyfuse.loops.ir import Block, For, If, LoopKind, Statement
 from tinyfuse.lower.bounds import Range, Ranges, changes, excluded
 from tinyfuse.lower.coverage import Coverage
-from tinyfuse.lower.guards import Guards, condition, guard_of, needed_where
+from tinyfuse.lower.guards import Guards, condition, guard_of, leaves_alone, needed_where
 from tinyfuse.lower.pieces import (
     MAX_FILLED_PIECES,
     Piece,
@@ -99,13 +98,48 @@ class NestLowering(ABC):
     ) -> list[Statement]:
         """One step of a loop with what is computed and carried on in it, if anything changes."""
         assert site.loop is not None
-        tests = guard_of(self.regions.places, site.stage, site.loop) or self._needed(site)
+        loop = site.loop
+
+        def step() -> list[Statement]:
+            statements = self._with_attached(site, ranges, body, variable)
+            return statements + self._moved_on(site.stage, loop, ranges)
+
+        tests = guard_of(self.regions.places, site.stage, loop) or self._needed(site)
+        return self._where_some(tests, ranges, step)
+
+    def _link(
+        self, stage: Stage, loop: Loop, ranges: Ranges, body: Callable[[], list[Statement]]
+    ) -> list[Statement]:
+        """One step of a loop in which nothing else is computed; of a chain in a guarded step, if it
+        changes anything."""
+        if not self.guards.steps or self.machine.device or loop.axis not in stage.reduce_axes:
+            return body()
+        assert stage.body is not None
+        tests = [test for test in leaves_alone(stage.body) if test.index.depends_on(loop.axis)]
+        return self._where_some(tests, ranges, body)
+
+    def _tests_links(self, stage: Stage, tests: Sequence[IndexTest], ranges: Ranges) -> bool:
+        """Whether tests of links hold everywhere in those steps of a chain's loops where they do
+        somewhere; on a device, whose threads take the elements of one loop, that they are such."""
+        if stage.body is None or tests != [*leaves_alone(stage.body)]:
+            return False
+        if self.machine.device:
+            return True
+        step = {**ranges, **{axis: Range(affine(axis), 1) for axis in stage.reduce_axes}}
+        with self.guards.behind(self.guards.some(tests, step)):
+            return not self.guards.all(tests, step)
+
+    def _where_some(
+        self, tests: Sequence[IndexTest], ranges: Ranges, body: Callable[[], list[Statement]]
+    ) -> list[Statement]:
+        """What is done in a step if each of some tests holds somewhere in it."""
+        if not tests:
+            return body()
         facts = self.guards.some(tests, ranges)
         if any(fact.interval()[1] < 0 for fact in facts):
             return []
-        with self.guards.step(facts) if tests else nullcontext():
-            statements = self._with_attached(site, ranges, body, variable)
-            statements += self._moved_on(site.stage, site.loop, ranges)
+        with self.guards.step(facts):
+            statements = body()
         return [If(condition(facts), tuple(statements), ())] if facts else statements
 
     def _needed(self, site: Site) -> tuple[IndexTest, ...]:
@@ -128,11 +162,13 @@ class NestLowering(ABC):
         self, stage: Stage, ranges: Ranges, make: Callable[[], list[Statement]]
     ) -> list[Statement]:
         """What computes a region of a stage in a guarded step: once for where all that its masks
-        test holds, and once for the rest."""
+        test holds, and once for the rest, unless each link of a chain is tested by itself."""
         conditions = self.reads[stage].conditions if self.guards.steps else ()
         tests = [test for each in conditions for test in each]
         facts = self.guards.all(tests, ranges)
         if not facts or any(fact.interval()[1] < 0 for fact in facts):
+            return make()
+        if self._tests_links(stage, tests, ranges):
             return make()
         with self.guards.behind(facts):
             plain = make()
@@ -171,7 +207,11 @@ class NestLowering(ABC):
             self.counters[stage, loop] = piece.variable
             body = [] if bare else self._prefetched(stage, loop, inner)
             own = functools.partial(self._nest, stage, rest, inner, leaf, bare)
-            body += self._step(site, inner, own, serial) if site else own()
+            body += (
+                self._step(site, inner, own, serial)
+                if site
+                else self._link(stage, loop, inner, own)
+            )
             bodies.append(body)
             del self.loop_stack[depth:]
             self.coverage.leave(piece)

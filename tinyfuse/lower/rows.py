@@ -10,10 +10,11 @@ import numpy as np
 
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.ir import Alloc, Buffer, Row, Scope, SortRow, Statement, Store
-from tinyfuse.loops.sorting import work_type
+from tinyfuse.loops.sorting import block_for, work_type
 from tinyfuse.lower.bounds import Range, Ranges
 from tinyfuse.lower.nest import NestLowering
 from tinyfuse.lower.storage import Storage
+from tinyfuse.machine import Machine
 from tinyfuse.schedule.places import STACK_LIMIT, Loop
 from tinyfuse.schedule.schedule import Schedule
 from tinyfuse.stage.expr import Expr, Load, substitute_leaf
@@ -27,6 +28,7 @@ ROW_ON_STACK = 1 << 15
 class RowLowering(NestLowering):
     """The statements of scans and sorts, in loops that `lower` makes."""
 
+    machine: Machine
     schedule: Schedule
     storage: dict[Stage, Storage]
     reserved: set[str]
@@ -83,7 +85,10 @@ class RowLowering(NestLowering):
         depth = next(place for place, loop in enumerate(loops) if loop.axis is axis)
         assert stage.body is not None
         own = stage.body.dtype
-        dtype, count = work_type(sort, own)
+        block = None
+        if not self.machine.device:
+            block = block_for(sort, own, axis.extent, self.machine.vector_bytes)
+        dtype, count = work_type(sort, own, axis.extent, block)
 
         def row(inner: Ranges) -> list[Statement]:
             start = {**inner, axis: Range(affine(0), 1)}
@@ -92,10 +97,10 @@ class RowLowering(NestLowering):
             if source is None:
                 source = to
                 if sort is Sort.POSITIONS:
-                    source = self._own_row(stage, "row", own, 1, start, statements)
+                    source = self._own_row(stage, "row", own, axis.extent, start, statements)
                 statements += self._filled(stage, loops[depth:], inner, source)
             work = self._own_row(stage, "work", dtype, count, start, statements)
-            return [*statements, SortRow(sort, source, to, work, axis.extent)]
+            return [*statements, SortRow(sort, source, to, work, axis.extent, block)]
 
         return self._nest(stage, loops[:depth], ranges, row)
 
@@ -133,12 +138,11 @@ class RowLowering(NestLowering):
         stage: Stage,
         suffix: str,
         dtype: np.dtype,
-        count: int,
+        size: int,
         start: Ranges,
         statements: list[Statement],
     ) -> Row:
-        """Memory for each row, `count` for each element: on the stack if it is little."""
-        size = count * stage.axes[-1].extent
+        """Memory for each row, of so many elements: on the stack if it is little."""
         at_root = self.schedule[stage].compute_at is None
         if at_root and size * dtype.itemsize > ROW_ON_STACK:
             name = f"{stage.name}_{suffix}"

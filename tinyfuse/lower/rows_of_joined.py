@@ -32,7 +32,10 @@ def with_rows_in_joined(statements: Sequence[Statement]) -> tuple[Statement, ...
         return block
     used = [_Used(node) for node in block]
     stores = {row: _place(block, used, row) for row in rows if row.scope is Scope.STACK}
-    found = {row: store for row, store in stores.items() if store is not None}
+    known = {row: store for row, store in stores.items() if store is not None}
+    found = {row: store for row, store in known.items() if store.buffer not in known}
+    if not found:
+        return block
     rest = [node for node in block if not _is_left_out(node, found)]
     return with_buffers(
         rest,
@@ -76,9 +79,29 @@ def _place(block: Sequence[Statement], used: Sequence[_Used], row: Buffer) -> St
     if len(readers) != 1 or not writers or writers[-1] >= readers[0]:
         return None
     store = _copy_of(block[readers[0]], row)
-    if store is None or any(store.buffer in each.read for each in used[writers[0] : readers[0]]):
+    if store is None:
         return None
-    return store
+    start, end = writers[0], readers[0]
+    if any(store.buffer in each.read for each in used[start:end]):
+        return None
+    others = [block[at] for at in range(start, end) if store.buffer in used[at].stored]
+    return store if all(_is_beside(node, store, row.size) for node in others) else None
+
+
+def _is_beside(node: Statement, store: Store, size: int) -> bool:
+    """Whether a statement stores one row that does not meet another one, of this size."""
+    if not isinstance(node, For) or len(node.body) != 1 or node.count is not None:
+        return False
+    other, loop = node.body[0], node.variable
+    if not isinstance(other, Store) or other.buffer is not store.buffer or other.offset is not None:
+        return False
+    assert isinstance(store.value, Load)
+    (variable,) = store.value.indices
+    first = other.position - loop
+    gap = first + loop.start - (store.position - variable)
+    if first.depends_on(loop) or not gap.is_constant:
+        return False
+    return gap.constant >= size or gap.constant + loop.extent <= 0
 
 
 def _copy_of(loop: Statement, row: Buffer) -> Store | None:

@@ -7,12 +7,17 @@ capsule. An array is ready in its stream: a consumer that names another one make
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from tinyfuse.dtypes import describe, is_supported
-from tinyfuse.errors import DeviceArrayError
+from tinyfuse.errors import CudaError, DeviceArrayError
+from tinyfuse.memory import OnDevice, is_on_device
+from tinyfuse.runtime.device_streams import current_stream
 from tinyfuse.runtime.driver import (
     Device,
     Memory,
@@ -28,13 +33,16 @@ ALIGNMENT = 16  # bytes, of which kernels load as many at once
 _LEGACY, _NO_WAIT = 1, -1  # of streams, in both protocols
 
 
-class DeviceArray:
-    """An array on a GPU, its elements in C order.
+class DeviceArray(OnDevice):
+    """An array on a GPU: a result of a function there, or a copy that `device_put` has made.
 
-    shape, dtype: as numpy has them. stream: in which its elements come to be.
+    shape, dtype, strides: as numpy has them. stream: in which its elements come to be.
     """
 
-    __slots__ = ("__weakref__", "address", "dtype", "keeps", "read_only", "shape", "stream")
+    __slots__ = (
+        *("__weakref__", "address", "dtype", "given", "keeps", "producer", "read_only", "shape"),
+        *("stream", "strides"),
+    )
 
     def __init__(
         self,
@@ -44,11 +52,17 @@ class DeviceArray:
         stream: Stream,
         keeps: object,
         *,
+        strides: tuple[int, ...] | None = None,
         read_only: bool = False,
+        given: Any = None,
+        producer: Stream | None = None,
     ) -> None:
+        """keeps: what owns the memory. strides: None: of C order. given: what it was taken of.
+        producer: the stream in which its owner works, if that is known."""
         self.address, self.shape, self.dtype = address, shape, dtype
-        self.stream = stream
-        self.keeps = keeps  # what owns the memory
+        self.strides = _in_c_order(shape, dtype) if strides is None else strides
+        self.stream, self.producer = stream, producer
+        self.keeps, self.given = keeps, given
         self.read_only = read_only
 
     @property
@@ -61,11 +75,28 @@ class DeviceArray:
 
     def numpy(self) -> np.ndarray:
         """A copy in the memory of the host; waits until the elements have come to be."""
-        array = np.empty(self.shape, self.dtype)
-        if array.size:
-            copy_to_host(array.reshape(-1).view(np.uint8), self.address, self.stream)
+        low, high = byte_bounds(self.place) if self.size else (self.address, self.address)
+        memory = np.empty(high - low, np.uint8)
+        self.stream.device.use()
+        if self.size:
+            copy_to_host(memory, low, self.stream)
         self.stream.wait()
-        return array
+        array = np.ndarray(self.shape, self.dtype, memory, self.address - low, self.strides)
+        return array if self.is_contiguous else array.copy()
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether its elements lie in C order, without gaps."""
+        return self.place.flags.c_contiguous
+
+    def view(self, place: np.ndarray) -> DeviceArray:
+        """A part of it, or another order: as such a view of `self.place` lies."""
+        dtype = self.dtype if place.dtype == self.place.dtype else place.dtype
+        return DeviceArray(
+            *(_address(place), place.shape, dtype, self.stream, self),
+            strides=place.strides,
+            read_only=not place.flags.writeable,
+        )
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -74,7 +105,7 @@ class DeviceArray:
             "shape": self.shape,
             "typestr": self.dtype.str,
             "data": (self.address if self.size else 0, self.read_only),
-            "strides": None,
+            "strides": None if self.is_contiguous else self.strides,
             "stream": self.stream.number or _LEGACY,
         }
 
@@ -95,10 +126,20 @@ class DeviceArray:
         if self.read_only:
             raise BufferError("this array can only be read, which DLPack cannot say: copy it")
         if stream != _NO_WAIT:
-            _stream(self.stream.device, stream).after(self.stream)
+            self._read_in(_stream(self.stream.device, stream))
+        steps = tuple([step // self.dtype.itemsize for step in self.strides])
         return export(
-            Managed(self.address, self.shape, self.dtype, self.stream.device.number, self)
+            Managed(self.address, self.shape, self.dtype, self.stream.device.number, self, steps)
         )
+
+    def _read_in(self, reader: Stream) -> None:
+        """Let a stream wait for the elements, and the memory be given back after its work."""
+        reader.after(self.stream)
+        owner: object = self
+        while isinstance(owner, DeviceArray):
+            owner = owner.keeps
+        if isinstance(owner, Memory) and reader.number != owner.stream.number:
+            owner.readers[reader.number] = reader
 
     def __repr__(self) -> str:
         return f"<{describe(self.shape, self.dtype)} on {self.stream.device.name}>"
@@ -131,12 +172,17 @@ def aligned(array: DeviceArray) -> DeviceArray:
     return made
 
 
-def is_on_device(value: object) -> bool:
-    """Whether it is an array in the memory of a GPU of NVIDIA's, of any library."""
-    if hasattr(value, "__cuda_array_interface__"):
-        return True
-    place = getattr(value, "__dlpack_device__", None)
-    return place is not None and not isinstance(value, np.ndarray) and place()[0] == ON_CUDA
+def device_put(array: Any) -> DeviceArray:
+    """A copy of a numpy array on the GPU, for functions of `jit(target="cuda")`.
+
+    Raises:
+        NoGpuError: there is none.
+        DeviceArrayError: tinyfuse does not compute with such a dtype.
+        DeviceMemoryError: there is no memory for it.
+    """
+    host = np.asarray(array)
+    _require_dtype(host.shape, host.dtype)
+    return copied(host, current_stream())
 
 
 def as_device_array(value: Any, stream: Stream) -> DeviceArray:
@@ -146,18 +192,57 @@ def as_device_array(value: Any, stream: Stream) -> DeviceArray:
         DeviceArrayError: it is no array on this device, has a dtype that tinyfuse does not compute
             with, or its elements do not lie in C order.
     """
-    if isinstance(value, DeviceArray):
-        stream.after(value.stream)
-        return DeviceArray(
-            *(value.address, value.shape, value.dtype, stream, value), read_only=value.read_only
+    if not is_on_device(value) and not hasattr(value, "__dlpack__"):
+        raise DeviceArrayError(
+            f"an object of type {type(value).__name__} is no array on a GPU: it has neither "
+            "__cuda_array_interface__ nor __dlpack__"
         )
-    if hasattr(value, "__cuda_array_interface__"):
-        return _of_interface(value, value.__cuda_array_interface__, stream)
-    if hasattr(value, "__dlpack__"):
-        return _of_capsule(value, stream)
-    raise DeviceArrayError(
-        f"an object of type {type(value).__name__} is no array on a GPU: it has neither "
-        "__cuda_array_interface__ nor __dlpack__"
+    if isinstance(value, DeviceArray):
+        return _of_own(value, stream)
+    try:
+        interface = getattr(value, "__cuda_array_interface__", None)
+        if interface is None or not _is_enough(value, interface):
+            return _of_capsule(value, stream)
+    except (RuntimeError, BufferError, TypeError, ValueError) as error:
+        if isinstance(error, CudaError):
+            raise
+        raise DeviceArrayError(f"a {type(value).__name__} is not handed over: {error}") from error
+    return _of_interface(value, interface, stream)
+
+
+# Of libraries whose interface does not name the stream that its arrays are made in: that.
+_CURRENT: dict[str, Callable[[Any], int]] = {
+    "torch": lambda torch: torch.cuda.current_stream().cuda_stream,
+}
+
+
+def _library(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def _is_enough(value: Any, interface: dict[str, Any]) -> bool:
+    """Whether it says all that DLPack does: the kind of numbers, and when they are there."""
+    if not hasattr(value, "__dlpack__"):
+        return True
+    named = interface.get("stream") is not None or _library(value) in _CURRENT
+    return named and np.dtype(interface["typestr"]).kind != "V"  # bfloat16 has no name there
+
+
+def as_argument(value: Any) -> DeviceArray:
+    """As `as_device_array`, ready in the stream that the calling thread's work is put into."""
+    return as_device_array(value, current_stream())
+
+
+def _of_own(array: DeviceArray, stream: Stream) -> DeviceArray:
+    shape, dtype = array.shape, array.dtype
+    _require(shape, dtype, _steps(array.strides, dtype))
+    _require_owner(array.stream.device.number, shape, dtype, stream.device)
+    stream.after(array.stream)
+    return DeviceArray(
+        *(array.address, shape, dtype, stream, array),
+        read_only=array.read_only,
+        given=array,
+        producer=array.stream,
     )
 
 
@@ -166,23 +251,40 @@ def _of_interface(value: Any, interface: dict[str, Any], stream: Stream) -> Devi
     if interface.get("mask") is not None:
         raise DeviceArrayError(f"{describe(shape, dtype)}: arrays with a mask are not taken")
     _require(shape, dtype, _steps(interface.get("strides"), dtype))
-    ready = interface.get("stream")
-    if ready is not None:
-        stream.after(_stream(stream.device, ready))
     address, read_only = interface["data"]
-    return DeviceArray(address, shape, dtype, stream, value, read_only=read_only)
+    if 0 not in shape:
+        _require_owner(stream.device.owner(address), shape, dtype, stream.device)
+    producer = _producer(value, interface, stream.device)
+    stream.after(producer)
+    return DeviceArray(
+        *(address, shape, dtype, stream, value),
+        read_only=read_only,
+        given=value,
+        producer=producer,
+    )
+
+
+def _producer(value: Any, interface: dict[str, Any], device: Device) -> Stream:
+    ready = interface.get("stream")
+    if ready is None and _library(value) in _CURRENT:
+        ready = _CURRENT[_library(value)](sys.modules[_library(value)]) or _LEGACY
+    return _stream(device, ready)
 
 
 def _of_capsule(value: Any, stream: Stream) -> DeviceArray:
     kind, number = value.__dlpack_device__()
-    if (kind, number) != (ON_CUDA, stream.device.number):
+    if not is_on_device(value) or number != stream.device.number:
         raise DeviceArrayError(
-            f"the array lies on device {(kind, number)} of DLPack, and not on "
+            f"the array lies on device {(int(kind), number)} of DLPack, and not on "
             f"{stream.device!r}, {(ON_CUDA, stream.device.number)}"
         )
     found = imported(value.__dlpack__(stream=stream.number or _LEGACY))
     _require(found.shape, found.dtype, found.steps)
-    return DeviceArray(found.address, found.shape, found.dtype, stream, found)
+    return DeviceArray(
+        *(found.address, found.shape, found.dtype, stream, found),
+        read_only=_library(value) in ("jax", "jaxlib"),  # whose arrays never change
+        given=value,
+    )
 
 
 def _stream(device: Device, number: int | None) -> Stream:
@@ -196,9 +298,35 @@ def _steps(strides: tuple[int, ...] | None, dtype: np.dtype) -> tuple[int, ...] 
     return None if strides is None else tuple([step // dtype.itemsize for step in strides])
 
 
-def _require(shape: tuple[int, ...], dtype: np.dtype, steps: tuple[int, ...] | None) -> None:
+def _in_c_order(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, ...]:
+    """Strides in bytes."""
+    strides, step = [0] * len(shape), dtype.itemsize
+    for axis in reversed(range(len(shape))):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+def _address(place: np.ndarray) -> int:
+    found: int = place.__array_interface__["data"][0]
+    return found
+
+
+def _require_owner(
+    owner: int | None, shape: tuple[int, ...], dtype: np.dtype, device: Device
+) -> None:
+    if owner != device.number:
+        where = "in no memory of a GPU" if owner is None else f"on GPU {owner}"
+        raise DeviceArrayError(f"{describe(shape, dtype)} lies {where}, and not on {device!r}")
+
+
+def _require_dtype(shape: tuple[int, ...], dtype: np.dtype) -> None:
     if not (dtype.isnative and is_supported(dtype)):
         raise DeviceArrayError(f"{describe(shape, dtype)}: tinyfuse does not compute with {dtype}")
+
+
+def _require(shape: tuple[int, ...], dtype: np.dtype, steps: tuple[int, ...] | None) -> None:
+    _require_dtype(shape, dtype)
     if steps is None or 0 in shape:
         return
     step = 1

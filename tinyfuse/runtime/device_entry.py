@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -43,7 +42,6 @@ class DeviceEntry:
         self.program = program
         self.device = device = device or default_device()
         self.plan = DevicePlan(program, device, compiled(program, device))
-        self._own = threading.local()
 
     @property
     def nbytes(self) -> int:
@@ -60,7 +58,7 @@ class DeviceEntry:
 
         Returns 0. Raises CudaError if something goes wrong on the GPU.
         """
-        stream = self._stream()
+        stream = self.device.stream
         count = len(self.buffers("input"))
         inputs = [copied(array, stream) for array in arrays[:count]]
         outputs = self.put(stream, inputs)
@@ -113,14 +111,6 @@ class DeviceEntry:
     def buffers(self, role: str) -> list[CudaBuffer]:
         """Those of the program's with this role, in their order."""
         return [buffer for buffer in self.program.buffers if buffer.role == role]
-
-    def _stream(self) -> Stream:
-        """The calling thread's own."""
-        if not hasattr(self._own, "stream"):
-            self.device.use()
-            self._own.stream = Stream(self.device)
-        stream: Stream = self._own.stream
-        return stream
 
     def __repr__(self) -> str:
         return f"<{self.program.name} on {self.device!r}>"

@@ -129,7 +129,10 @@ class _Steps:
             self._add_launch(step)
         elif isinstance(step, RepeatLaunches):
             place = -1 if step.turn is None else step.turn
-            with self._around("(loop)", kind=REPEAT, count=step.count, place=place):
+            counted = [] if step.counted is None else [step.counted]
+            self.waits = self.waits or bool(counted)
+            loop = {"kind": REPEAT, "count": step.count, "place": place, **self._places(counted)}
+            with self._around("(loop)", **loop):
                 self.add_all(step.steps)
         elif isinstance(step, WhileLaunches):
             self.waits = True

@@ -6,9 +6,11 @@ waits for the device but those that say so.
 
 from __future__ import annotations
 
+import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from typing import Any
 
@@ -24,6 +26,8 @@ REMEDY = 'run the same kernels on the CPU with target="cuda-emulated"'
 OUT_OF_MEMORY = 2
 _MULTIPROCESSORS, _MAJOR, _MINOR, _MOST_SHARED = 16, 75, 76, 97  # attributes of devices
 _DYNAMIC_SHARED = 8  # attribute of functions
+_OWNER = 9  # attribute of addresses
+_NOT_READY = 600
 _STATIC_SHARED = 48 * 1024  # bytes of shared memory that a kernel may have without asking
 _NON_BLOCKING = 1
 _RELAXED = 2  # other threads may call the driver during a capture
@@ -73,6 +77,14 @@ class Driver:
         return place[0]
 
 
+class _OfThread(threading.local):
+    """What a thread has of a device: a stream, and what it has to keep until events happen."""
+
+    def __init__(self) -> None:
+        self.stream: Stream | None = None
+        self.held: deque[tuple[Event, Sequence[object]]] = deque()
+
+
 class Device:
     """A GPU, on which this process's memory, streams and kernels are.
 
@@ -82,6 +94,7 @@ class Device:
 
     def __init__(self, driver: Driver, number: int = 0) -> None:
         self.driver, self.number = driver, number
+        self._own = _OfThread()
         functions = driver.functions
         count = driver.made("int", "counting GPUs", functions.cuDeviceGetCount)
         if not 0 <= number < count:
@@ -100,6 +113,24 @@ class Device:
         """Make it the one that the calling thread's calls are about."""
         code = self.driver.functions.cuCtxSetCurrent(self.context)
         self.driver.check(code, f"using GPU {self.number}")
+
+    @property
+    def stream(self) -> Stream:
+        """One that only the calling thread puts work into."""
+        if self._own.stream is None:
+            self.use()
+            self._own.stream = Stream(self)
+        return self._own.stream
+
+    def hold(self, stream: Stream, objects: Sequence[object]) -> None:
+        """Keep objects until all that is in the stream by now is done. Waits for nothing."""
+        held = self._own.held
+        while held and held[0][0].has_happened:
+            held.popleft()
+        if objects:
+            event = Event(self)
+            event.record(stream)
+            held.append((event, objects))
 
     @cached_property
     def name(self) -> str:
@@ -122,6 +153,12 @@ class Device:
         """Bytes of shared memory that a block may have."""
         return self._attribute(_MOST_SHARED)
 
+    def owner(self, address: int) -> int | None:
+        """The number of the GPU that has an address in its memory; None where none has."""
+        number = ffi.new("int *")
+        code = self.driver.functions.cuPointerGetAttribute(number, _OWNER, address)
+        return None if code else number[0]
+
     def _attribute(self, number: int) -> int:
         functions = self.driver.functions
         return self.driver.made(
@@ -138,10 +175,11 @@ class Stream:
     """What is put into it is done in order.
 
     handle: of a stream of somebody else's, which is not destroyed here; 0 is the usual one.
+    keeps: what owns that.
     """
 
-    def __init__(self, device: Device, handle: int | None = None) -> None:
-        self.device = device
+    def __init__(self, device: Device, handle: int | None = None, keeps: object = None) -> None:
+        self.device, self.keeps = device, keeps
         functions = device.driver.functions
         if handle is not None:
             self.handle = ffi.cast("void *", handle)
@@ -215,6 +253,14 @@ class Event:
         driver = self.device.driver
         driver.check(driver.functions.cuEventSynchronize(self.handle), "waiting for an event")
 
+    @property
+    def has_happened(self) -> bool:
+        driver = self.device.driver
+        code = driver.functions.cuEventQuery(self.handle)
+        if code != _NOT_READY:
+            driver.check(code, "asking for an event")
+        return not code
+
     def seconds_since(self, earlier: Event) -> float:
         """Between two events that have happened."""
         functions = self.device.driver.functions
@@ -227,10 +273,14 @@ class Event:
 
 
 class Memory:
-    """`nbytes` bytes of a device, from when the stream gets there on; given back in its order."""
+    """`nbytes` bytes of a device, from when the stream gets there on; given back in its order.
+
+    readers: other streams that read it until then, by their numbers.
+    """
 
     def __init__(self, stream: Stream, nbytes: int) -> None:
         self.stream, self.nbytes = stream, nbytes
+        self.readers: dict[int, Stream] = {}
         driver, functions = stream.device.driver, stream.device.driver.functions
         self.address: int = driver.made(
             "unsigned long",
@@ -238,12 +288,15 @@ class Memory:
             lambda place: functions.cuMemAllocAsync(place, max(nbytes, 1), stream.handle),
         )
         # the stream lives until its memory is given back
-        weakref.finalize(self, _free, stream, self.address)
+        weakref.finalize(self, _free, stream, self.address, self.readers)
 
 
-def _free(stream: Stream, place: int) -> None:
+def _free(stream: Stream, place: int, readers: dict[int, Stream]) -> None:
     functions = stream.device.driver.functions
     functions.cuCtxSetCurrent(stream.device.context)  # any thread may be the one that lets go
+    for reader in readers.values():
+        with suppress(CudaError):  # of one that is no more
+            stream.after(reader)
     functions.cuMemFreeAsync(place, stream.handle)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.emit.launch import (
     ChoiceLaunches,
     CudaBuffer,
@@ -112,18 +113,19 @@ class _Run:
         if isinstance(step, Launch):
             yield self._launch(step)
         elif isinstance(step, RepeatLaunches):
-            for turn in range(step.count):
+            place = step.counted
+            for turn in range(step.count if place is None else self._read(place, INT64)):
                 if step.turn is not None:
                     self._write(step.turn, turn)
                 yield from self.steps(step.steps)
         elif isinstance(step, WhileLaunches):
-            while self._read(step.test, np.dtype(np.bool_)):
+            while self._read(step.test, BOOL):
                 yield from self.steps(step.steps)
         else:
             yield from self._branch(step)
 
     def _branch(self, step: ChoiceLaunches) -> Iterator[LaunchReport]:
-        number = self._read(step.index, np.dtype(np.int64))
+        number = self._read(step.index, INT64)
         yield from self.steps(step.branches[min(max(number, 0), len(step.branches) - 1)])
 
     def _launch(self, step: Launch) -> LaunchReport:

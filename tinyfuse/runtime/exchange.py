@@ -69,6 +69,7 @@ class Managed:
     dtype: np.dtype
     device: int
     keeps: object
+    steps: tuple[int, ...]  # between elements of each axis, in elements
 
 
 _exported: dict[int, tuple[Any, ...]] = {}  # by the address of the structure: what it needs
@@ -76,15 +77,16 @@ _exported: dict[int, tuple[Any, ...]] = {}  # by the address of the structure: w
 
 def export(array: Managed) -> Any:
     """A capsule with the array, to be consumed once."""
-    shape = (ctypes.c_int64 * max(len(array.shape), 1))(*array.shape)
+    axes = ctypes.c_int64 * max(len(array.shape), 1)
+    shape, steps = axes(*array.shape), axes(*array.steps)
     code = _BFLOAT if array.dtype.name == "bfloat16" else _CODES[array.dtype.kind]
     tensor = _Tensor(
         *(array.address, ON_CUDA, array.device, len(array.shape)),
-        *(code, array.dtype.itemsize * 8, 1, shape, None, 0),
+        *(code, array.dtype.itemsize * 8, 1, shape, steps, 0),
     )
     managed = _ManagedTensor(tensor, None, _delete)
     place = ctypes.addressof(managed)
-    _exported[place] = (managed, shape, array.keeps)
+    _exported[place] = (managed, shape, steps, array.keeps)
     return _new(place, _NAME, _destroy)
 
 

@@ -17,10 +17,10 @@ from tinyfuse.schedule.carried import Carried, Readers
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.edits import root_plan, with_loop
 from tinyfuse.schedule.loop_order import place_of, reads_through, with_inlined
-from tinyfuse.schedule.pairs import fits_vectors
 from tinyfuse.schedule.places import Loop, Site, StagePlan
 from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.tile_shapes import fits_vectors
 from tinyfuse.stage.analysis import consumers
 from tinyfuse.stage.expr import Load, depends_on, is_select
 from tinyfuse.stage.index import Axis, affine

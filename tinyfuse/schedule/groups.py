@@ -11,10 +11,9 @@ import itertools
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 from tinyfuse.machine import Machine
-from tinyfuse.records import dataclass, field, replace
+from tinyfuse.records import dataclass, field
 from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, outer_axes
 from tinyfuse.schedule.seats import Seat
@@ -34,8 +33,6 @@ CROWDED = 10
 VECTOR_ROW = 64
 # Places of the frame for each core, so that threads have something to share.
 PLACES_PER_CORE = 2
-# Arrays that one loop may go through together: more than that, and processors lose sight of them.
-STREAMS = 12
 # Units that, if they read the same, are computed together before others join them.
 CROWD = 4
 # Elements of a row that are computed one after the other, before those of the next stage.
@@ -205,7 +202,7 @@ class Grouping:
         if (one, other) not in self.merged:
             units = sorted([*one.units, *other.units], key=lambda unit: self.order[unit.root])
             depth = self._depth(one, other)
-            if self._splits_rows(units, depth) and self._rows_at_once(units, depth - 1) > 1:
+            if self._splits_rows(units, depth) and self.rows_at_once(units, depth - 1) > 1:
                 depth -= 1
             group = Group(units, depth)
             group.inner = [inner for each in (one, other) for inner in self._inner(each, group)]
@@ -272,7 +269,7 @@ class Grouping:
         if work >= PARALLEL_ELEMENTS and places < PLACES_PER_CORE * self.machine.cores:
             return f"threads would share only {places} steps"
         narrow = work >= PARALLEL_ELEMENTS and any(self._is_narrow(unit, depth) for unit in units)
-        if narrow and self._rows_at_once(units, depth) == 1:
+        if narrow and self.rows_at_once(units, depth) == 1:
             return f"rows of less than {VECTOR_ROW} elements are too short for vectors"
         if work >= PARALLEL_ELEMENTS and self._splits_rows(units, depth):
             return f"rows of less than {VECTOR_ROW} elements are better one with the next"
@@ -291,7 +288,7 @@ class Grouping:
         inner = [axis for axis in unit.root.axes if axis not in unit.outer[:depth]]
         return unit.root in self.slow and 1 < math.prod(a.extent for a in inner) < VECTOR_ROW
 
-    def _rows_at_once(self, units: Sequence[Unit], depth: int) -> int:
+    def rows_at_once(self, units: Sequence[Unit], depth: int) -> int:
         """How many short rows one unit computes before the next one does: then its vectors go
         through all their elements as one row. 1 where rows are long, or there are few."""
         if not depth:
@@ -340,18 +337,18 @@ class Grouping:
                 frame = set(unit.outer[:depth] if stage is unit.root else unit.outer)
                 along = unit.along.get(stage, {})
                 extents = [a.extent for a in stage.axes if along.get(a) not in frame]
-                if stage is not unit.root or not self._is_kept(unit, inside):
+                if stage is not unit.root or not self.is_kept(unit, inside):
                     kept += math.prod(extents) * stage.dtype.itemsize
         return kept
 
     def _kept_in(self, unit: Unit, group: Group) -> Group:
         """The innermost group that has all readers of a unit."""
         for inner in group.inner:
-            if unit in inner.units and not self._is_kept(unit, inner.units):
+            if unit in inner.units and not self.is_kept(unit, inner.units):
                 return self._kept_in(unit, inner)
         return group
 
-    def _is_kept(self, unit: Unit, inside: Collection[Unit]) -> bool:
+    def is_kept(self, unit: Unit, inside: Collection[Unit]) -> bool:
         """Whether a unit's result is needed outside of its group."""
         if unit.root in self.outputs:
             return True
@@ -386,58 +383,6 @@ class Grouping:
 
     def _consumers(self, unit: Unit) -> list[Unit]:
         return list(self.readers.get(unit.root, ()))
-
-    # --- seats ------------------------------------------------------------------------------------
-
-    def seats(self, group: Group, around: tuple[tuple[Group, Seat], ...] = ()) -> dict[Stage, Seat]:
-        """Where the units of a group, but for the leader, are computed.
-
-        around: the groups that this one is inside of and where in them it is, the innermost first.
-        """
-        leader, depth, step = group.leader, group.depth, 1
-        whole = all(depth == len(unit.outer) and unit.is_elementwise for unit in group.units)
-        if not whole:
-            step = self._rows_at_once(group.units, depth)
-        elif not around and self._streams(group) > STREAMS:
-            depth, step = (depth - 1, 1) if depth > 1 else (1, CHUNK)
-        found = {}
-        place = Seat(leader.root, leader.outer[depth - 1], step)
-        for unit in group.units[:-1]:
-            pairs = tuple(zip(unit.outer[:depth], leader.outer[:depth], strict=True))
-            found[unit.root] = replace(
-                place,
-                is_one_element=whole and depth == len(leader.outer) and step == 1,
-                **self._memory(unit, group, pairs, around),
-            )
-        for inner in group.inner:
-            found.update(self.seats(inner, ((group, place), *around)))
-        return found
-
-    def _memory(
-        self,
-        unit: Unit,
-        group: Group,
-        pairs: tuple[tuple[Axis, Axis], ...],
-        around: tuple[tuple[Group, Seat], ...],
-    ) -> dict[str, Any]:
-        """What a seat in a group says of the memory of a unit."""
-        inside = set(group.units)
-        if not self._is_kept(unit, inside):
-            read = any(reader in inside for reader in self.readers.get(unit.root, ()))
-            leads = any(unit is inner.leader for inner in group.inner)  # others need all of it
-            return {"aligned": () if read and not leads else pairs}
-        if unit.root in self.outputs:
-            return {"aligned": pairs}
-        kept = [seat for each, seat in around if not self._is_kept(unit, each.units)]
-        return {"aligned": pairs, "kept_at": kept[0] if kept else None, "at_root": not kept}
-
-    def _streams(self, group: Group) -> int:
-        """How many arrays a group goes through."""
-        inside = set(group.units)
-        sources = [source for unit in group.units for source in self.sources[unit]]
-        read = dict.fromkeys(each for each in sources if self.unit_of.get(each) not in inside)
-        written = [unit for unit in group.units if self._is_kept(unit, inside)]
-        return len(read) + len(written)
 
 
 def is_same_element(source: Stage, indices: Sequence[Affine], reader: Stage) -> bool:

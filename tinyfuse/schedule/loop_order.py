@@ -318,3 +318,16 @@ def _enclosing(reader: Stage, loops: tuple[Loop, ...]) -> Loop | None:
             break
         outside.append(loop)
     return outside[-1] if outside else None
+
+
+def goes_one_by_one(stage: Stage) -> bool:
+    """Whether a stage's innermost loop takes elements in an order that no vectors have."""
+    if stage.scan:
+        return stage.scan is stage.axes[-1]
+    return runs_along_rows(stage) and stage.dtype.kind == "f"
+
+
+def runs_along_rows(stage: Stage) -> bool:
+    """Whether a stage is a chain whose innermost loop reduces."""
+    chain = bool(stage.reduce_axes) and stage.order is Order.SERIAL and not stage.scatter
+    return chain and axis_order(stage)[-1] in stage.reduce_axes

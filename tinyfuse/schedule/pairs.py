@@ -9,48 +9,30 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 
-from tinyfuse.dtypes import BOOL
-from tinyfuse.loops.vectors import has_vectors
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.loop_order import place_of, reads_through, with_inlined
-from tinyfuse.schedule.places import REGION_LIMIT, Loop, Places
+from tinyfuse.schedule.places import Loop, Places
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.tile_shapes import (
+    ROW_BUDGET,
+    has_wide_tiles,
+    tile_shape,
+    unpacked_stages,
+)
 from tinyfuse.stage.analysis import axes_telling, fixed_stages, only_axis, point_cost
-from tinyfuse.stage.expr import Cast, Expr, IndexTest, Load, Op, depends_on, walk
+from tinyfuse.stage.expr import Expr, IndexTest, Load, depends_on, walk
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Order, Stage
 
-# By the registers that a processor has: rows of a tile and vectors of its columns, which with what
-# they are computed from fill these; and the time for an element beside that of the first, as tall
-# tiles load more.
-SHAPES = {
-    32: (
-        *((6, 4, 1.0), (5, 4, 1.01), (8, 3, 1.03), (8, 2, 1.05)),
-        *((12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
-    ),
-    16: ((6, 2, 1.0), (12, 1, 1.15)),
-}
-# The same where the innermost loop of a chain is short, as over the taps of a convolution: gcc
-# writes it out and then holds more values at a time than one step needs.
-SHAPES_OF_SHORT = {32: ((8, 2, 1.0), (7, 2, 1.03), (6, 2, 1.06)), 16: SHAPES[16]}
-SHORT = 16
-# The vectors of columns where there are two rows, three, and so on.
-FOR_FEW = {32: (8, 8, 6, 4), 16: (4, 4, 2, 2)}
-# Columns of a tile that lies in an array: the C compiler writes shorter loops out before it makes
-# vectors.
-LEAST_WIDTH = 32
-# Operations of an element, in additions, that may be written out for each row of a tile.
-ROW_BUDGET = 16
 # Elements visited, and elements of a chain, below which copies are not worth their while.
 LEAST_VISITS = 1 << 14
 LEAST_LENGTH = 8
 # Rows that meet each column, below which tiles, and copies of columns that lie side by side, are
-# not worth their while; the latter where a row of a tile is many bytes as well.
+# not worth their while; the latter where tiles are wide as well.
 LEAST_ROWS = 2
 PACKED_ROWS = 16
 PACKED_ROWS_OF_WIDE = 768
-WIDE_BYTES = 256
 # Bytes between what is added up, from which on it is far apart: for wide tiles, and for others,
 # which go through it that much more often.
 NEAR_BYTES = 256
@@ -79,7 +61,8 @@ class Tile:
     """A reduction that is computed in tiles, and the stage in whose loops: itself, or one that
     takes each element as it is computed.
 
-    rows, columns: axes of the latter. around: its loops that stay, with what is computed in them.
+    rows, columns: axes of the latter; no rows where there is a single one. around: its loops that
+    stay, with what is computed in them.
     panels: what is copied in panels of the rows or the columns, which are given. converted: what is
     inlined, converts elements, and is not copied.
     """
@@ -108,16 +91,18 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
         return None
     pair = pair_of(places, stage, machine)
     if pair is None:
-        return None
+        return _of_single_row(schedule, stage, root, machine)
     rows, columns = pair
     own = dict(zip(stage.axes, root.axes, strict=True))
     around = _around(places, root, stage)
     count = _at_once(places, root, own[rows], around)
     if count < LEAST_ROWS or few_rows(places, stage, machine):
         return None
-    unpacked = _unpacked(stage, places)
+    unpacked = unpacked_stages(stage, places)
     loads = list(reads_through(stage, places.inlined - unpacked))
-    once = _are_constant(schedule, loads, columns) and rows.extent >= PACKED_ROWS
+    moving = [load for load in loads if depends_on(load, columns)]
+    once = _are_constant(schedule, moving)
+    once = once and (rows.extent >= PACKED_ROWS or _are_large(moving, machine))
     many = bool(unpacked) or once or _are_copied(stage, loads, rows, columns, machine)
     height, width = tile_shape(places, stage, count, columns.extent, machine, many)
     turned = columns is not stage.axes[-1]
@@ -144,11 +129,43 @@ def tile_of(schedule: Schedule, stage: Stage, machine: Machine) -> Tile | None:
     return Tile(*found, tuple(dict.fromkeys(converted)))
 
 
-def _are_constant(schedule: Schedule, loads: Sequence[Load], columns: Axis) -> bool:
-    """Whether the columns are those of constants, which are copied once for all calls."""
+def _of_single_row(schedule: Schedule, stage: Stage, root: Stage, machine: Machine) -> Tile | None:
+    """The tile of the sums of one row with columns of a constant that the L2 cache does not hold.
+
+    Its panels are read from end to end, which memory is fastest at.
+    """
+    places = schedule.places
+    several = [axis for axis in stage.axes if axis.extent > 1]
+    if not _is_chain(places, stage) or len(several) != 1 or several[0] is not stage.axes[-1]:
+        return None
+    columns, loads = stage.axes[-1], list(reads_through(stage, places.inlined))
+    moving = [load for load in loads if depends_on(load, columns)]
+    if any(load.data for load in loads) or not _are_constant(schedule, moving):
+        return None
+    if not _are_large(moving, machine) or unpacked_stages(stage, places):
+        return None
+    if _around(places, root, stage) or places.plans[root].compute_at:
+        return None
+    _, width = tile_shape(places, stage, 1, columns.extent, machine)
+    panels = _panels(loads, columns, width, True)
+    if panels is None:
+        return None
+    return Tile(stage, root, Axis("row", 1), root.axes[-1], 1, width, (), panels)
+
+
+def _are_large(loads: Sequence[Load], machine: Machine) -> bool:
+    """Whether the L2 cache does not hold one of what is read."""
+    return any(_source_bytes(load) > machine.l2 for load in loads)
+
+
+def _source_bytes(load: Load) -> int:
+    return math.prod(load.source.shape) * load.dtype.itemsize
+
+
+def _are_constant(schedule: Schedule, loads: Sequence[Load]) -> bool:
+    """Whether all that is read is constant, so that it is copied once for all calls."""
     fixed = fixed_stages(schedule.stages)
-    moving = [load.source for load in loads if depends_on(load, columns)]
-    return all(source.constant or source in fixed for source in moving)
+    return all(load.source.constant or load.source in fixed for load in loads)
 
 
 def _are_copied(
@@ -161,40 +178,20 @@ def _are_copied(
     if all(_is_near(load, reduced, machine) for load in moving):
         return False
     once = all(load.source.constant for load in moving)  # so that no call waits for copies
-    close = not once and all(
-        math.prod(each.source.shape) * each.dtype.itemsize <= machine.l3 // 3 for each in moving
-    )
-    wide = _has_wide_tiles(machine)
+    close = not once and all(_source_bytes(load) <= machine.l3 // 3 for load in moving)
+    wide = has_wide_tiles(machine)
     return rows.extent >= (PACKED_ROWS_OF_WIDE if wide and close else PACKED_ROWS)
 
 
 def _is_near(load: Load, axis: Axis, machine: Machine) -> bool:
     """Whether what is read in one step along an axis lies close to what is in the next one."""
     step = place_of(load).coefficient(axis) * load.dtype.itemsize
-    return step <= (NEAR_BYTES if _has_wide_tiles(machine) else NEAR_BYTES_OF_NARROW)
-
-
-def _has_wide_tiles(machine: Machine) -> bool:
-    """Whether a row of a tile is several lines of memory."""
-    return SHAPES[machine.vector_registers][0][1] * machine.vector_bytes >= WIDE_BYTES
-
-
-def _unpacked(stage: Stage, places: Places) -> frozenset[Stage]:
-    """What is inlined into a stage and only converts numbers: better once, while they are copied,
-    than at each use."""
-    return frozenset([each for each in with_inlined(stage, places.inlined) if _converts(each)])
-
-
-def _converts(stage: Stage) -> bool:
-    body = stage.body
-    if not isinstance(body, Cast) or not isinstance(body.operand, Load):
-        return False
-    return BOOL not in (body.dtype, body.operand.dtype)
+    return step <= (NEAR_BYTES if has_wide_tiles(machine) else NEAR_BYTES_OF_NARROW)
 
 
 def few_rows(places: Places, stage: Stage, machine: Machine) -> bool:
     """Whether a stage is a kernel alone in which a few rows meet those of an array that the second
-    cache does not hold, which lie side by side."""
+    cache does not hold, which lie side by side, and which no copy can be made of once."""
     pair = pair_of(places, stage, machine)
     if pair is None or places.plans[stage].compute_at or places.attached.get(stage):
         return False
@@ -205,8 +202,10 @@ def few_rows(places: Places, stage: Stage, machine: Machine) -> bool:
     if sum(map(point_cost, bodies)) > ROW_BUDGET:
         return False
     moving = [load for load in reads_through(stage, places.inlined) if depends_on(load, columns)]
-    large = [math.prod(each.source.shape) * each.dtype.itemsize > machine.l2 for each in moving]
-    return all(place_of(load).coefficient(columns) == 1 for load in moving) and any(large)
+    if all(load.source.constant for load in moving):
+        return False
+    by_rows = all(place_of(load).coefficient(columns) == 1 for load in moving)
+    return by_rows and _are_large(moving, machine)
 
 
 def pair_of(places: Places, stage: Stage, machine: Machine) -> tuple[Axis, Axis] | None:
@@ -215,13 +214,7 @@ def pair_of(places: Places, stage: Stage, machine: Machine) -> tuple[Axis, Axis]
     Columns are its last axis if they lie side by side in what is read and fill vectors, or can be
     copied so that they do; else another axis of which that holds, with the last one for rows.
     """
-    if not stage.reduce_axes or stage.order is not Order.SERIAL or stage.scatter:
-        return None
-    if len(stage.axes) < 2 or places.plans[stage].inlined or visits(stage) < LEAST_VISITS:
-        return None
-    if any(reader.order is Order.HALVING for reader in places.readers[stage]):
-        return None
-    if math.prod([axis.extent for axis in stage.reduce_axes]) < LEAST_LENGTH:
+    if len(stage.axes) < 2 or not _is_chain(places, stage):
         return None
     loads, last = list(reads_through(stage, places.inlined)), stage.axes[-1]
     lanes = machine.vector_bytes // stage.dtype.itemsize
@@ -239,6 +232,17 @@ def pair_of(places: Places, stage: Stage, machine: Machine) -> tuple[Axis, Axis]
         )
     ]
     return next(iter(fitting or [pair for pair in found if pair[1] is last]), None)
+
+
+def _is_chain(places: Places, stage: Stage) -> bool:
+    """Whether each element of a stage is a chain, and long enough."""
+    if not stage.reduce_axes or stage.order is not Order.SERIAL or stage.scatter:
+        return False
+    if places.plans[stage].inlined or visits(stage) < LEAST_VISITS:
+        return False
+    if any(reader.order is Order.HALVING for reader in places.readers[stage]):
+        return False
+    return math.prod([axis.extent for axis in stage.reduce_axes]) >= LEAST_LENGTH
 
 
 def _root(places: Places, stage: Stage) -> Stage | None:
@@ -388,60 +392,3 @@ def _is_kept(places: Places, source: Stage) -> bool:
 def visits(stage: Stage) -> int:
     """How many pairs of an element and something that it is made of there are."""
     return math.prod([axis.extent for axis in (*stage.axes, *stage.reduce_axes)])
-
-
-def tile_shape(
-    places: Places, stage: Stage, rows: int, columns: int, machine: Machine, copied: bool = True
-) -> tuple[int, int]:
-    """Rows and columns of a tile: those that the registers hold where vectors are computed; else
-    as many as half of them, or one row where the text would be long.
-
-    copied: whether the columns are copied in panels.
-    """
-    lanes = machine.vector_bytes // stage.dtype.itemsize
-    inside = with_inlined(stage, places.inlined - _unpacked(stage, places))
-    bodies = [each.body for each in inside if each.body]
-    if all(fits_vectors(body) for body in bodies):
-        return _in_registers(stage, rows, columns, lanes, machine, copied)
-    width = max(LEAST_WIDTH, 2 * lanes)
-    if sum(map(point_cost, bodies)) > ROW_BUDGET:
-        return 1, width
-    return max(1, machine.vector_registers * lanes // (2 * width)), width
-
-
-def fits_vectors(body: Expr) -> bool:
-    """Whether there are vector registers, and instructions, for an expression.
-
-    Loops are cut where a test of an index changes: it is none of them.
-    """
-    if isinstance(body, Op) and body.name == "select" and isinstance(body.operands[0], IndexTest):
-        body = body.operands[1]
-    nodes = walk(body)
-    return all(node.dtype == body.dtype for node in nodes) and all(
-        has_vectors(node.name, body.dtype) for node in nodes if isinstance(node, Op)
-    )
-
-
-def _in_registers(
-    stage: Stage, rows: int, columns: int, lanes: int, machine: Machine, copied: bool
-) -> tuple[int, int]:
-    """The tile that leaves the least over at the edges, and whose panels, if they are copied, fit
-    the L2 cache and a thread's stack."""
-    registers = machine.vector_registers
-    length = math.prod([axis.extent for axis in stage.reduce_axes])
-    if rows - 2 < len(FOR_FEW[registers]):
-        vectors = min(FOR_FEW[registers][rows - 2], max(1, -(-columns // lanes)))
-        return rows, vectors * lanes
-
-    def time(shape: tuple[int, int, float]) -> float:
-        height, vectors, each = shape
-        return each * -(-rows // height) * height * -(-columns // (vectors * lanes)) * vectors
-
-    largest = min(REGION_LIMIT, machine.l2 // 2)
-    most = largest // (length * lanes * stage.dtype.itemsize)  # vectors of a panel
-    inner = [axis.extent for axis in stage.reduce_axes if axis.extent > 1]
-    known = (SHAPES_OF_SHORT if len(inner) > 1 and inner[-1] <= SHORT else SHAPES)[registers]
-    shapes = [shape for shape in known if shape[0] <= rows] or known[:1]
-    fitting = [shape for shape in shapes if not copied or shape[1] <= most]
-    height, vectors, _ = min(fitting or shapes[-1:], key=time)
-    return height, vectors * lanes

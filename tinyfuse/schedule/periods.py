@@ -67,8 +67,9 @@ def _alternates(index: Affine, axis: Axis) -> bool:
     if len(index.terms) != 1 or index.constant:
         return False
     ((term, coefficient),) = index.terms
-    is_part = isinstance(term, Remainder) and term.divisor == PARTS and coefficient == 1
-    return is_part and only_axis(term.index) is axis
+    if not isinstance(term, Remainder) or term.divisor != PARTS or coefficient != 1:
+        return False
+    return only_axis(term.index) is axis
 
 
 def _divisors(index: Affine, axis: Axis) -> Iterator[int]:

@@ -10,13 +10,19 @@ from tinyfuse.machine import Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule.carried import Carried, carried_blocks
 from tinyfuse.schedule.carry_blocks import carry_blocks
-from tinyfuse.schedule.content import Indices, content_of, large_loads, references_of
+from tinyfuse.schedule.content import Indices, content_of, large_loads
 from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.few_rows import stream_few_rows
+from tinyfuse.schedule.group_seats import seats_of
 from tinyfuse.schedule.groups import VECTOR_ROW, Grouping, Read, is_same_element
 from tinyfuse.schedule.loop_legality import WHOLE_ROWS
-from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, axis_order, plans
+from tinyfuse.schedule.loop_order import (
+    PARALLEL_ELEMENTS,
+    goes_one_by_one,
+    plans,
+    runs_along_rows,
+)
 from tinyfuse.schedule.periods import split_at_periods
 from tinyfuse.schedule.pools import pool_rows
 from tinyfuse.schedule.prefetching import prefetch_rows
@@ -39,11 +45,13 @@ from tinyfuse.schedule.uses import (
     divides,
     goes_along,
     lies_across,
+    looks_for_each,
     stands_across,
 )
 from tinyfuse.schedule.vector_products import join_vector_products
+from tinyfuse.schedule.written_out import Texts
 from tinyfuse.stage.analysis import fixed_stages, moves_with_data
-from tinyfuse.stage.expr import depends_on, is_of_rank, walk
+from tinyfuse.stage.expr import is_of_rank
 from tinyfuse.stage.index import affine
 from tinyfuse.stage.ir import Order, Stage, Stages
 
@@ -94,7 +102,7 @@ def default_schedule(
 
 def _stored(stages: Stages, machine: Machine) -> tuple[Schedule, tuple[Decision, ...]]:
     """With every stage stored, in loops over its axes."""
-    planner = _Planner(stages, machine, False, ())
+    planner = _Planner(stages, machine, False, (), {})
     decided = [planner.decide(stage) for stage in reversed(stages.stages)]
     return stream_large_results(planner.schedule(stages), machine), tuple(decided[::-1])
 
@@ -108,8 +116,7 @@ def _scheduled(
 ) -> tuple[Schedule, tuple[Decision, ...]]:
     names = {stage.name for each in carried for stage in each.stages}
     stored = {*stored, *names}
-    planner = _Planner(stages, machine, fuse, stored)
-    decisions = {stage: planner.decide(stage) for stage in reversed(stages.stages)}
+    planner, decisions = _decided(stages, machine, fuse, stored)
     if fuse:
         planner.group(stages, decisions)
     schedule = planner.schedule(stages)
@@ -133,6 +140,20 @@ def _scheduled(
     return prefetch_rows(stream_large_results(schedule, machine), machine), found
 
 
+def _decided(
+    stages: Stages, machine: Machine, fuse: bool, stored: Collection[str]
+) -> tuple[_Planner, dict[Stage, Decision]]:
+    """The decisions on all stages, taken again where their text would hold some too often."""
+    repeated: dict[Stage, str] = {}
+    while True:
+        planner = _Planner(stages, machine, fuse, stored, repeated)
+        decisions = {stage: planner.decide(stage) for stage in reversed(stages.stages)}
+        found = planner.texts.repeated(planner.content)
+        if not found:
+            return planner, decisions
+        repeated |= found
+
+
 def _is_within(schedule: Schedule, stage: Stage, names: set[str]) -> bool:
     """Whether a stage is computed in a kernel of certain stages."""
     return not names.isdisjoint({each.name for each in schedule.places.chain(stage)})
@@ -141,7 +162,15 @@ def _is_within(schedule: Schedule, stage: Stage, names: set[str]) -> bool:
 class _Planner:
     """Decides from the outputs backwards, so that for each stage the stored readers are known."""
 
-    def __init__(self, stages: Stages, machine: Machine, fuse: bool, stored: Collection[str]):
+    def __init__(
+        self,
+        stages: Stages,
+        machine: Machine,
+        fuse: bool,
+        stored: Collection[str],
+        repeated: Mapping[Stage, str],
+    ):
+        self.repeated = repeated  # why some are stored without which text would grow
         self.machine, self.fuse = machine, fuse
         self.alone = {stage for stage in stages.stages if stage.name in stored}
         self.fixed = fixed_stages(stages)
@@ -151,7 +180,7 @@ class _Planner:
         self.uses: dict[Stage, dict[tuple[Stage, Indices], Use]] = {}
         self.operations: dict[Stage, int] = {}  # of a stored stage, with what is inlined into it
         self.costs: dict[Stage, int] = {}  # the same in additions, for an element
-        self.copies: dict[Stage, int] = {}  # how often it is written out behind tests, if inlined
+        self.texts = Texts()
         self.inlined: set[Stage] = set()
         self.gathered: set[Stage] = set()
         self.gathering: set[Stage] = set()  # stored ones that look for each element of a row
@@ -190,12 +219,12 @@ class _Planner:
         for source in dict.fromkeys(load.source for load, _ in content.loads):
             self.readers.setdefault(source, []).append(stage)
         several = stage in self.inlined and len({use.reader for use in uses}) > 1
-        own, written_out = content.cost if several else 0, False
+        own = content.cost if several else 0
         for use in uses:
             values = dict(zip(stage.axes, use.indices, strict=True))
             behind = use.guarded or not decidable(content.tests, values)
             guarded = use.guarded + content.operations if behind else 0
-            written_out = written_out or bool(behind)
+            self.texts.note(stage, use, content, stage in self.inlined)
             for load, places in content.loads:
                 if load.data or (stage in self.gathered and stage in self.inlined):
                     self.gathered.add(load.source)
@@ -203,17 +232,8 @@ class _Planner:
                 known = self.uses.setdefault(load.source, {})
                 found = Use(use.reader, indices, guarded, use.repeated + own)
                 known.setdefault((use.reader, indices), found)
-            if _looks_for_each(stage) and goes_along(use):
+            if looks_for_each(stage) and goes_along(use):
                 self.gathering.add(use.reader)
-        if written_out:
-            self._write_out(stage)
-
-    def _write_out(self, stage: Stage) -> None:
-        """Count what a stage reads as often as its expression is written, where nothing has a name:
-        in the stage itself once, inlined behind a test once for each time that it is read."""
-        times = self.copies.get(stage, 1) if stage in self.inlined else 1
-        for source, references in references_of(stage).items():
-            self.copies[source] = self.copies.get(source, 0) + times * references
 
     def _action(self, stage: Stage, uses: list[Use]) -> tuple[str, str]:
         if stage in self.outputs:
@@ -237,6 +257,8 @@ class _Planner:
             return STORE, "it is left alone, as asked for"
         if stage.reduce_axes:
             return STORE, "it is a reduction"
+        if stage in self.repeated:
+            return STORE, self.repeated[stage]
         if stage in self.gathered and not moves_with_data(stage):
             return STORE, f"data decides where {uses[0].reader.name} reads it"
         if sum(use.is_gather for use in uses) > 1:
@@ -257,13 +279,13 @@ class _Planner:
     def _makes_one_value(self, stage: Stage, uses: list[Use]) -> bool:
         """Whether a reduction along rows gives what one place of its only reader's loops needs."""
         reader = uses[0].reader
-        if len(uses) > 1 or not _runs_along_rows(stage):
+        if len(uses) > 1 or not runs_along_rows(stage):
             return False
         if uses[0].indices != tuple(map(affine, reader.axes)):
             return False
         if reader.body is not None and is_of_rank(reader.body):
             return True
-        return self.fuse and stage not in self.alone and _runs_along_rows(reader)
+        return self.fuse and stage not in self.alone and runs_along_rows(reader)
 
     def _into_readers(self, stage: Stage, uses: list[Use], readers: list[Stage]) -> tuple[str, str]:
         """Each computes it for itself, where that takes no more loads than to read it."""
@@ -285,16 +307,13 @@ class _Planner:
         guarded = max(use.guarded for use in uses)
         if guarded and guarded + content.operations > GUARDED_BUDGET:
             return STORE, f"more than {GUARDED_BUDGET} operations would stand behind a test"
-        written = self.copies.get(stage, 0) if guarded else 0
-        if written * content.operations > GUARDED_BUDGET:
-            return STORE, f"{reader.name} would write it out {written} times behind a test"
         if reader.reduce_axes and any(divides(stage, content, use) for use in uses):
             return STORE, f"{reader.name} would divide to find each element"
         if content.tests and len(uses) > 1:
             return STORE, f"{reader.name} would test for its edges in {len(uses)} places"
         if content.cost and self._only_joins(reader) and any(map(stands_across, uses)):
             return STORE, f"{reader.name} puts it across its rows: as they lie, it is in vectors"
-        one_by_one = reader in self.gathering or _goes_one_by_one(reader)
+        one_by_one = reader in self.gathering or goes_one_by_one(reader)
         if content.cost >= SLOW_ALONE and one_by_one:
             return STORE, f"{reader.name} goes from one element to the next: vectors compute it"
         if self.costs[reader] >= EXPONENTIAL and self._splits_rows(stage, uses):
@@ -350,7 +369,7 @@ class _Planner:
             self.fixed,
         )
         for group in grouping.form():
-            for stage, seat in grouping.seats(group).items():
+            for stage, seat in seats_of(grouping, group).items():
                 self.seats[stage] = seat
                 decisions[stage] = moved(decisions[stage], seat)
         stencils = Stencils(grouping, self.inlined, self.machine)
@@ -419,29 +438,6 @@ def _elements(part: Stage) -> int:
     """How many elements are visited for a part of a reduction, lanes and all."""
     chain = part if part.order is Order.SERIAL else part.reads()[0].source
     return math.prod([axis.extent for axis in (*chain.axes, *chain.reduce_axes)])
-
-
-def _looks_for_each(stage: Stage) -> bool:
-    """Whether data decides anew for each element of a row where something is read."""
-    return any(
-        depends_on(node, stage.axes[-1])
-        for load in (stage.reads() if stage.axes else ())
-        for part in load.data
-        for node in walk(part)
-    )
-
-
-def _goes_one_by_one(stage: Stage) -> bool:
-    """Whether a stage's innermost loop takes elements in an order that no vectors have."""
-    if stage.scan:
-        return stage.scan is stage.axes[-1]
-    return _runs_along_rows(stage) and stage.dtype.kind == "f"
-
-
-def _runs_along_rows(stage: Stage) -> bool:
-    """Whether a stage is a chain whose innermost loop reduces."""
-    chain = bool(stage.reduce_axes) and stage.order is Order.SERIAL and not stage.scatter
-    return chain and axis_order(stage)[-1] in stage.reduce_axes
 
 
 def _named(stages: Iterable[Stage]) -> list[str]:

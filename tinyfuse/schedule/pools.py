@@ -15,10 +15,11 @@ from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.loop_order import reads_through
-from tinyfuse.schedule.pairs import along, pair_of, tile_shape
+from tinyfuse.schedule.pairs import along, pair_of
 from tinyfuse.schedule.places import REGION_LIMIT, Loop, Places, Site
 from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.tile_shapes import tile_shape
 from tinyfuse.schedule.turned import (
     computed_along,
     has_lanes,

@@ -192,6 +192,7 @@ def _outer(tile: Tile, machine: Machine) -> list[Loop]:
     few = machine.cores > 1 and not (loops or tile.around) and columns.steps < wanted
     group = None if few or tile.around else _group(tile, machine)
     loops += [rows, columns] if few else [group, rows, columns] if group else [columns, rows]
+    loops = [loop for loop in loops if loop.axis in tile.root.axes]
     loops = [loop for loop in loops if not any(map(loop.same, tile.around))]
     shares = machine.cores > 1 and visits(tile.reduction) >= PARALLEL_ELEMENTS
     if shares and not tile.around:

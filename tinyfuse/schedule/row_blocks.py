@@ -15,17 +15,11 @@ from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
 from tinyfuse.records import dataclass, replace
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.pairs import (
-    SHAPES,
-    along,
-    pair_of,
-    takes_each_element,
-    tile_of,
-    tile_shape,
-)
+from tinyfuse.schedule.pairs import along, pair_of, takes_each_element, tile_of
 from tinyfuse.schedule.places import REGION_LIMIT, Loop, Places, Site, StagePlan
 from tinyfuse.schedule.register_tiles import STEPS_PER_CORE
 from tinyfuse.schedule.schedule import Schedule
+from tinyfuse.schedule.tile_shapes import SHAPES, tile_shape
 from tinyfuse.stage.index import Axis
 from tinyfuse.stage.ir import Stage
 

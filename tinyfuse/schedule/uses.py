@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from tinyfuse.records import dataclass
 from tinyfuse.schedule.content import Content, Indices
 from tinyfuse.schedule.places import MAX_PIECES
-from tinyfuse.stage.expr import IndexTest
+from tinyfuse.stage.expr import IndexTest, depends_on, walk
 from tinyfuse.stage.index import Affine, Axis, flat_index
 from tinyfuse.stage.ir import Stage
 
@@ -94,3 +94,13 @@ def goes_along(use: Use) -> bool:
     """Whether the last index of a use moves with the last axis of its reader."""
     axes = use.reader.axes
     return bool(axes and use.indices) and use.indices[-1].depends_on(axes[-1])
+
+
+def looks_for_each(stage: Stage) -> bool:
+    """Whether data decides anew for each element of a row where something is read."""
+    return any(
+        depends_on(node, stage.axes[-1])
+        for load in (stage.reads() if stage.axes else ())
+        for part in load.data
+        for node in walk(part)
+    )

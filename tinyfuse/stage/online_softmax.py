@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinyfuse.dtypes import BOOL
+from tinyfuse.graph.index_limits import Form
 from tinyfuse.graph.ir import Eqn
 from tinyfuse.graph.ranks import UNSIGNED, rank
-from tinyfuse.graph.softmax_blocks import forms, forms_of_blocks, key_axis
+from tinyfuse.graph.softmax_blocks import (
+    GROUP,
+    forms,
+    forms_of_blocks,
+    forms_of_groups,
+    key_axis,
+)
 from tinyfuse.stage.expr import Accumulator, Const, Expr, IndexTest, Load, Op, select
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Stage
@@ -54,8 +61,11 @@ class _OnlineSoftmax:
         base = self._per_block("base", rows, lambda b, at: self._base(before, tops, b, at))
         scale = self._per_block("scale", rows, lambda b, at: self._scale(before, base, b, at))
         weights = self._weights(base)
-        sums = self._chain("sums", rows, lambda at, *w: self._plus(Load(weights, w)))
-        products = self._chain("products", out, lambda at, *w: self._weighted(weights, at, w))
+        sums = self._chain("sums", rows, self.block, lambda at, *w: self._plus(Load(weights, w)))
+        group = GROUP if forms_of_groups(self.eqn) else self.block
+        products = self._chain(
+            "products", out, group, lambda at, *w: self._weighted(weights, at, w)
+        )
         total = self._carried("total", rows, scale, sums)
         weighted = self._carried("weighted", out, scale, products)
         axes = self._axes(out)
@@ -77,6 +87,13 @@ class _OnlineSoftmax:
 
     def _key_axis(self, axes: Sequence[Axis]) -> Axis:
         return self._special("e", "element", axes, self.block)
+
+    def _group_axes(self, axes: Sequence[Axis], group: int) -> tuple[tuple[Axis, ...], Axis]:
+        """Those of the groups in a block, if there are several, and of the keys in each."""
+        if group == self.block:
+            return (), self._key_axis(axes)
+        groups = self._special("g", "group", axes, self.block // group)
+        return (groups,), self._special("e", "element", (*axes, groups), group)
 
     def _load(self, stage: Stage, labels: Sequence[int], at: Position) -> Load:
         return Load(stage, tuple([at[label] for label in labels]))
@@ -100,10 +117,12 @@ class _OnlineSoftmax:
             return value
         return select(fold(lambda a, b: Op("logical_and", (a, b), BOOL), tests), value, other)
 
-    def _where_live(self, b: Affine, at: Position, value: Expr, other: Expr) -> Expr:
-        """A value for blocks that have a key that counts."""
-        indices = tuple([b if label == self.key else at[label] for label in self.lhs])
-        return self._where(forms_of_blocks(self.eqn), indices, value, other)
+    def _where_live(
+        self, limits: Sequence[Form], run: Affine, at: Position, value: Expr, other: Expr
+    ) -> Expr:
+        """A value for runs of keys that have one that counts. limits: in terms of these runs."""
+        indices = tuple([run if label == self.key else at[label] for label in self.lhs])
+        return self._where(limits, indices, value, other)
 
     def _inside(self, key: Affine) -> IndexTest:
         return IndexTest(key, None, self.extents[self.key])
@@ -142,7 +161,7 @@ class _OnlineSoftmax:
         bits = UNSIGNED[self.dtype]
         so_far = Accumulator(bits)
         larger = Op("maximum", (so_far, self._of_block(tops, b - 1, at)), bits)
-        body = self._where_live(b - 1, at, larger, so_far)
+        body = self._where_live(forms_of_blocks(self.eqn), b - 1, at, larger, so_far)
         lowest = Const(rank(self.dtype.type(-np.inf), "last"))
         body = select(IndexTest(affine(b), None, 1), lowest, body)
         return self._add("before", (b, *axes), body, scan=b)
@@ -176,19 +195,25 @@ class _OnlineSoftmax:
         body = select(self._inside(key), weight, Const(self.dtype.type(0)))
         return self._add("weights", (b, e, *axes), body)
 
-    def _chain(self, suffix: str, labels: Sequence[int], link: Any) -> Stage:
+    def _chain(self, suffix: str, labels: Sequence[int], group: int, link: Any) -> Stage:
         """A sum over the keys of each block: link(position, indices of the weight) is the value so
-        far with the next key."""
+        far with the next key. Of several groups in a block those that count alone take part."""
         axes = self._axes(labels)
         b = self._block_axis(axes)
-        e = self._key_axis((*axes, b))
+        groups, e = self._group_axes((*axes, b), group)
         at = dict(zip(labels, axis_indices(axes), strict=True))
-        at[self.key] = b * self.block + e
+        element = sum([g * group for g in groups], affine(e))
+        at[self.key] = b * self.block + element
         (number,) = axis_indices((b,))
-        body = link(at, number, affine(e), *[at[label] for label in self.rows])
-        body = select(self._inside(at[self.key]), body, Accumulator(self.dtype))
+        so_far = Accumulator(self.dtype)
+        body = link(at, number, element, *[at[label] for label in self.rows])
+        body = select(self._inside(at[self.key]), body, so_far)
+        for g in groups:
+            body = self._where_live(
+                forms_of_groups(self.eqn), b * (self.block // group) + g, at, body, so_far
+            )
         start = self.dtype.type(0)
-        return self._add(suffix, (b, *axes), body, reduce_axes=(e,), init=start)
+        return self._add(suffix, (b, *axes), body, reduce_axes=(*groups, e), init=start)
 
     def _plus(self, weight: Load) -> Expr:
         return Op("add", (Accumulator(self.dtype), weight), self.dtype)
@@ -207,7 +232,7 @@ class _OnlineSoftmax:
         (number,) = axis_indices((b,))
         added = Load(sums, (number, *[at[label] for label in labels]))
         scaled = Op("fma", (so_far, self._of_block(scale, number, at), added), self.dtype)
-        body = self._where_live(number, at, scaled, so_far)
+        body = self._where_live(forms_of_blocks(self.eqn), number, at, scaled, so_far)
         return self._add(suffix, axes, body, reduce_axes=(b,), init=self.dtype.type(0))
 
 

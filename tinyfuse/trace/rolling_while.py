@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
@@ -157,8 +158,9 @@ class _Numbers:
     count: how many there are; less than none count as none. most: there are no more.
     """
 
-    def __init__(self, builder: GraphBuilder, numbers: RunTimeRange) -> None:
+    def __init__(self, builder: GraphBuilder, numbers: RunTimeRange, loop: Any) -> None:
         self.builder, self.numbers = builder, numbers
+        self.before = loop.target() if loop._target_used else MISSING
         start, stop = numbers.start, numbers.stop
         first, last = [interval(builder, integer_atom(end, builder)) for end in (start, stop)]
         if numbers.step > 0:
@@ -185,8 +187,14 @@ class _Numbers:
         if not loop._target_used:
             return MISSING
         start, step = self.numbers.start, self.numbers.step
-        last, before = start + (count - 1) * step, loop.target()
-        return last if before is MISSING else choose(count > 0, lambda: last, lambda: before)
+        last, before, some = start + (count - 1) * step, self.before, truth(count > 0)
+        if before is not MISSING:
+            return choose(some, lambda: last, lambda: before)
+        low, _ = interval(self.builder, integer_atom(count, self.builder))
+        if low is None or low < 1:
+            words = "the variable of a loop without turns has no value after it: give it one before"
+            self.builder.check((~some)._atom, errors.InvalidArgumentError, words)
+        return last
 
 
 class RolledRange(_Unsure):
@@ -200,7 +208,7 @@ class RolledRange(_Unsure):
         numbers: RunTimeRange,
     ) -> None:
         super().__init__(loop, builder, source)
-        self.numbers = _Numbers(builder, numbers)
+        self.numbers = _Numbers(builder, numbers, loop)
         self.told = None not in self.numbers.bounds
         builder.bounds[self.heads[0]] = 0, self.numbers.most - 1
 
@@ -237,7 +245,7 @@ class StoppedRange(Stopped):
         numbers: RunTimeRange,
     ) -> None:
         super().__init__(loop, builder, source)
-        self.numbers = _Numbers(builder, numbers)
+        self.numbers = _Numbers(builder, numbers, loop)
         self.told = None not in self.numbers.bounds
         self._turns = self.numbers.count
         self.first[0] = truth(self._turns > 0)._atom

@@ -7,6 +7,7 @@ reduced or put anywhere is a loop of as many turns as there are elements.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn
 
@@ -163,12 +164,12 @@ class RunTimePart(UnknownLength):
         implementation = self._functions.get(function)
         if implementation is None:
             refuse(f"np.{function.__name__}")
-        return implementation(*args, **kwargs)
+        return _taken(f"np.{function.__name__}", implementation, args, kwargs)
 
     def _attribute(self, name: str) -> Any:
         if name in _METHODS:
-            function = self._functions[getattr(np, name)]
-            return lambda *args, **kwargs: operate(function, self, *args, **kwargs)
+            function = getattr(np, name)
+            return lambda *args, **kwargs: operate(self._function, function, (self, *args), kwargs)
         return operate(refuse, name)
 
     def __repr__(self) -> str:
@@ -179,6 +180,30 @@ _METHODS = (
     *("all", "any", "argmax", "argmin", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod"),
     *("std", "sum", "var"),
 )
+
+
+# What functions do without that argument.
+_DEFAULTS: dict[str, Any] = {"out": None, "keepdims": False, "where": True}
+
+
+def _taken(
+    what: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """What such a function returns. Raises NumberConversionError for arguments it does not take."""
+    given = {
+        name: value
+        for name, value in kwargs.items()
+        if value is not np._NoValue and value is not _DEFAULTS.get(name, np._NoValue)
+    }
+    taken = inspect.signature(function)
+    for name in given:
+        if name not in taken.parameters:
+            refuse(f"{what} with {name}=")
+    try:
+        taken.bind(*args, **given)
+    except TypeError:
+        refuse(f"{what} with these arguments")
+    return function(*args, **given)
 
 
 def origin(atom: Atom) -> Atom:
@@ -192,7 +217,7 @@ def origin(atom: Atom) -> Atom:
 
 def part_of(found: Slice) -> RunTimePart:
     """What a slice chooses."""
-    return RunTimePart(found.length, found.size, of=found)
+    return RunTimePart(found.length, found.most, of=found)
 
 
 def dtype_of(element: Element, length: Atom) -> np.dtype:
@@ -302,13 +327,13 @@ def _put(into: Slice, length: Atom, made: Made) -> None:
     target = Target(into)
     element = made(target)
     if target.is_read_elsewhere:
-        element = kept(length, into.size, element)
+        element = kept(length, into.most, element)
 
     def turn(place: Any, carried: Any) -> Any:
         into.x[into.at(place)] = element(place)
         return carried
 
-    counted_loop(length, into.size, turn, ())
+    counted_loop(length, into.most, turn, ())
 
 
 def kept(length: Atom, most: int, element: Element) -> Element:
@@ -344,7 +369,9 @@ def elementwise(name: str, function: Callable[..., Any], inputs: Sequence[Any]) 
 def _call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: Any) -> Any:
     options = {key: value for key, value in kwargs.items() if value is not None}
     if method == "reduce" and ufunc in RunTimePart._reductions:
-        return RunTimePart._reductions[ufunc](*inputs, **options)
+        return _taken(
+            f"np.{ufunc.__name__}.reduce", RunTimePart._reductions[ufunc], inputs, options
+        )
     out = options.pop("out", (None,))[0]
     if ufunc is np.matmul and method == "__call__" and out is None:
         return RunTimePart._functions[np.dot](*inputs)

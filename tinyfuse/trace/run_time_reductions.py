@@ -20,6 +20,7 @@ from tinyfuse.trace.averages import divided_by_count
 from tinyfuse.trace.branching import choose
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.control_flow import counted_loop, traced_while
+from tinyfuse.trace.masking import from_start, is_given
 from tinyfuse.trace.operations import cast, scalar_copy
 from tinyfuse.trace.run_time_parts import Element, RunTimePart, as_part, elementwise
 from tinyfuse.trace.run_time_slices import common_length, refuse
@@ -129,11 +130,20 @@ def _require_all(name: str, axis: Any) -> None:
         raise errors.AxisError(axis, 1)
 
 
-def _total(op: str, part: RunTimePart, axis: Any = None, dtype: Any = None) -> Any:
-    _require_all(op, axis)
-    given = part.dtype if dtype is None else np.dtype(dtype)
-    to = given if dtype is not None else getattr(np, op)(np.zeros(1, given)).dtype
-    return _of_parts(op, part, to, [part.element()])
+def _total(op: str) -> Callable[..., Any]:
+    def run(
+        part: RunTimePart, axis: Any = None, dtype: Any = None, initial: Any = np._NoValue
+    ) -> Any:
+        _require_all(op, axis)
+        given = part.dtype if dtype is None else np.dtype(dtype)
+        to = given if dtype is not None else getattr(np, op)(np.zeros(1, given)).dtype
+        total = NUMPY.asarray(_of_parts(op, part, to, [part.element()]))
+        return scalar_copy(from_start(_JOINS[op][1], total, initial))
+
+    return run
+
+
+_sum, _prod = _total("sum"), _total("prod")
 
 
 def _of_parts(op: str, part: RunTimePart, to: np.dtype, factors: Sequence[Element]) -> Any:
@@ -155,14 +165,6 @@ def _of_parts(op: str, part: RunTimePart, to: np.dtype, factors: Sequence[Elemen
 
 def _half(of: Callable[[Any], Any], element: Element, to: np.dtype) -> Element:
     return lambda place: of(cast(NUMPY.asarray(element(place)), to))
-
-
-def _sum(part: RunTimePart, axis: Any = None, dtype: Any = None) -> Any:
-    return _total("sum", part, axis, dtype)
-
-
-def _prod(part: RunTimePart, axis: Any = None, dtype: Any = None) -> Any:
-    return _total("prod", part, axis, dtype)
 
 
 def _dot(one: Any, other: Any) -> Any:
@@ -234,10 +236,11 @@ def _require_some(part: RunTimePart, words: str) -> None:
 
 
 def _extreme(ufunc: np.ufunc) -> Callable[..., Any]:
-    def run(part: RunTimePart, axis: Any = None) -> Any:
+    def run(part: RunTimePart, axis: Any = None, initial: Any = np._NoValue) -> Any:
         _require_all(ufunc.__name__, axis)
         words = "zero-size array to reduction operation"
-        _require_some(part, f"{words} {ufunc.__name__} which has no identity")
+        if not is_given(initial):
+            _require_some(part, f"{words} {ufunc.__name__} which has no identity")
         element, lanes, dtype = part.element(), LANES.lanes, _ordered(part)
         begun = NUMPY.full(lanes, _least(dtype, ufunc is np.maximum), dtype)
         length: Any = TracedInt(active(), part._length)
@@ -251,7 +254,8 @@ def _extreme(ufunc: np.ufunc) -> Callable[..., Any]:
 
         found = counted_loop(steps._atom, part._most // lanes, step, begun)
         whole = NUMPY.max(found) if ufunc is np.maximum else NUMPY.min(found)
-        return counted_loop((length % lanes)._atom, lanes - 1, rest, whole)
+        whole = counted_loop((length % lanes)._atom, lanes - 1, rest, whole)
+        return scalar_copy(from_start(ufunc, NUMPY.asarray(whole), initial))
 
     return run
 

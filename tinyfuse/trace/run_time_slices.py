@@ -32,29 +32,51 @@ def refuse(what: str) -> NoReturn:
 class Slice:
     """One such slice among integers, in the index of an array: a part of a row.
 
-    start, stop: int64, from 0 to the `size` of the row.
+    start, stop: int64, from 0 to the `size` of the row; backwards from -1 to `size - 1`. most:
+    there are no more elements.
     """
 
     def __init__(self, x: Tracer, before: tuple[Any, ...], item: slice, after: tuple[Any, ...]):
         self.x, self.index = x, (*before, slice(None), *after)
         self.before, self.after = before, after
         self.size = x.shape[len(before)]
-        self.start = self._end(0 if item.start is None else item.start)
-        self.stop = self._end(self.size if item.stop is None else item.stop)
-        self.length = _not_negative(_integer("subtract", self.stop, self.start))
+        self.step = 1 if item.step is None else _nonzero(item.step)
+        self.first = -1 if self._is_backwards else 0
+        ends = (self.size - 1, -1) if self._is_backwards else (0, self.size)
+        self.start, self.stop = [
+            Literal(np.int64(end)) if given is None else self._end(given)
+            for given, end in zip((item.start, item.stop), ends, strict=True)
+        ]
+        between = (self.stop, self.start)[:: -1 if self._is_backwards else 1]
+        self.length = _not_negative(_integer("subtract", *between))
+        self.most = self.size
+        if not self._is_dense:
+            step = integer_atom(-self.step if self._is_backwards else self.step, active())
+            rounded = _integer("add", self.length, _integer("subtract", step, _ONE))
+            self.length = _integer("floor_divide", rounded, step)
+            self.most = -(-self.size // abs(self.step)) if type(self.step) is int else self.size
+
+    @property
+    def _is_dense(self) -> bool:
+        return type(self.step) is int and self.step == 1
+
+    @property
+    def _is_backwards(self) -> bool:
+        return type(self.step) is int and self.step < 0
 
     def _end(self, number: Any) -> Atom:
         if type(number) is int:
-            return Literal(np.int64(slice(number, None).indices(self.size)[0]))
+            step = -1 if self._is_backwards else 1
+            return Literal(np.int64(slice(number, None, step).indices(self.size)[0]))
         atom = integer_atom(number, active())
         low, high = interval(active(), atom)
-        bounded = atom
+        bounded, most = atom, self.first + self.size
         if low is None or low < 0:
             bounded = self._counted_from_the_end(atom)
-        if high is None or high > self.size:
-            bounded = _integer("minimum", bounded, Literal(np.int64(self.size)))
+        if high is None or high > most:
+            bounded = _integer("minimum", bounded, Literal(np.int64(most)))
         if isinstance(bounded, Var) and bounded is not atom:  # of which more may be known
-            active().bounds[bounded] = 0, self.size
+            active().bounds[bounded] = self.first, most
         return bounded
 
     def _counted_from_the_end(self, number: Atom) -> Atom:
@@ -62,17 +84,19 @@ class Slice:
         size = Literal(np.int64(self.size))
         test = _compare("less", number, _NONE)
         found = select_atom(test, _integer("add", number, size), number, ())
-        return _integer("maximum", found, _NONE)
+        return _integer("maximum", found, Literal(np.int64(self.first)))
 
     def at(self, place: Any) -> tuple[Any, ...]:
         """The index in the array of a place in the slice, or of an array of places."""
-        position = place + TracedInt(active(), self.start)
+        moved = place if self._is_dense else place * self.step
+        position = moved + TracedInt(active(), self.start)
         active().bounds[position._atom] = 0, self.size - 1
         return (*self.before, position, *self.after)
 
     def is_same(self, other: Slice) -> bool:
         ends = (self.start, other.start), (self.stop, other.stop)
-        same = self.x is other.x and all(same_value(active(), *pair) for pair in ends)
+        same = self.x is other.x and _same_index(self.step, other.step)
+        same = same and all(same_value(active(), *pair) for pair in ends)
         pairs = list(zip(self.index, other.index, strict=True)) if same else []
         return same and all(_same_index(*pair) for pair in pairs)
 
@@ -152,20 +176,32 @@ def run_time_slice(x: Tracer, index: Any) -> Slice | None:
         return None
     at = found[0]
     numbers = all(type(item) in (int, TracedInt) for item in (*items[:at], *items[at + 1 :]))
-    if len(found) > 1 or not numbers or len(items) != x.ndim or items[at].step not in (None, 1):
-        refuse("an index with several slices, or a step,")
+    if len(found) > 1 or not numbers or len(items) != x.ndim:
+        refuse("an index with several slices, or one of some axes only,")
     return Slice(x, items[:at], items[at], items[at + 1 :])
 
 
 def _as_integers(item: Any) -> Any:
     """With integers of Python's in place of scalars that data decides."""
     if type(item) is slice:
-        return slice(as_integer(item.start), as_integer(item.stop), item.step)
+        return slice(*map(as_integer, (item.start, item.stop, item.step)))
     return as_integer(item)
 
 
 def _is_open(item: slice) -> bool:
-    return TracedInt in (type(item.start), type(item.stop))
+    return TracedInt in (type(item.start), type(item.stop), type(item.step))
+
+
+def _nonzero(step: Any) -> Any:
+    """A step. A call raises InvalidArgumentError where one that only it knows is not positive."""
+    if type(step) is int and not step:
+        raise errors.InvalidArgumentError("slice step cannot be zero")
+    if type(step) is int or (interval(active(), step._atom)[0] or 0) > 0:
+        return step
+    words = "the step of a slice that is known only when the compiled function runs is not positive"
+    active().check(_compare("less", step._atom, _ONE), errors.InvalidArgumentError, words)
+    positive = _integer("maximum", step._atom, _ONE)
+    return TracedInt(active(), positive)
 
 
 # -- equations

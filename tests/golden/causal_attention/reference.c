@@ -265,15 +265,19 @@ static void causal_attention_out(const float *restrict query, const float *restr
             out_products[5] = tf_splat_float_x16(0.0f);
             out_products[6] = tf_splat_float_x16(0.0f);
             out_products[7] = tf_splat_float_x16(0.0f);
-            for (long e = 0; e < 64; e++) {
-              out_products[0] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[0]);
-              out_products[1] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 1]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[1]);
-              out_products[2] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 2]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[2]);
-              out_products[3] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 3]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[3]);
-              out_products[4] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 4]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[4]);
-              out_products[5] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 5]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[5]);
-              out_products[6] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 6]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[6]);
-              out_products[7] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 8 * j_outer_1 + 7]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e], out_products[7]);
+            for (long g = 0; g < 8; g++) {
+              if (8 * j_outer + j_outer_1 - 8 * b - g >= 0) {
+                for (long e = 0; e < 8; e++) {
+                  out_products[0] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 512 * g + 8 * j_outer_1]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e + 128 * g], out_products[0]);
+                  out_products[1] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 1]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e + 128 * g], out_products[1]);
+                  out_products[2] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 2]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e + 128 * g], out_products[2]);
+                  out_products[3] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 3]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e + 128 * g], out_products[3]);
+                  out_products[4] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 4]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e + 128 * g], out_products[4]);
+                  out_products[5] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 5]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e + 128 * g], out_products[5]);
+                  out_products[6] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 6]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e + 128 * g], out_products[6]);
+                  out_products[7] = tf_fma_float_x16(tf_splat_float_x16(scores_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 7]), *(const float_x16 *)&value[4096 * i + 1024 * b + 16 * e + 128 * g], out_products[7]);
+                }
+              }
             }
             *(float_x16 *)&out_weighted[128 * j_outer_1] = tf_fma_float_x16(*(float_x16 *)&out_weighted[128 * j_outer_1], tf_splat_float_x16(out_scale[8 * j_outer_1]), out_products[0]);
             *(float_x16 *)&out_weighted[128 * j_outer_1 + 16] = tf_fma_float_x16(*(float_x16 *)&out_weighted[128 * j_outer_1 + 16], tf_splat_float_x16(out_scale[8 * j_outer_1 + 1]), out_products[1]);

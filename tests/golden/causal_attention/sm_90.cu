@@ -212,15 +212,17 @@ extern "C" __global__ void __launch_bounds__(256) causal_attention_out(TF_IN(flo
           if (step < 64) {
             const int j_outer_1 = step / 8;
             const int k = step % 8;
-            for (int e = 0; e < 64; e++) {
-              out_products[k + 64 * j_outer_1] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1]);
-              out_products[k + 64 * j_outer_1 + 8] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 1], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 8]);
-              out_products[k + 64 * j_outer_1 + 16] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 2], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 16]);
-              out_products[k + 64 * j_outer_1 + 24] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 3], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 24]);
-              out_products[k + 64 * j_outer_1 + 32] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 4], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 32]);
-              out_products[k + 64 * j_outer_1 + 40] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 5], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 40]);
-              out_products[k + 64 * j_outer_1 + 48] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 6], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 48]);
-              out_products[k + 64 * j_outer_1 + 56] = __builtin_fmaf(matmul_and_out_weights[64 * e + 8 * j_outer_1 + 7], value[4096 * i + 1024 * b + 16 * e + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 56]);
+            for (int g = 0; g < 8; g++) {
+              for (int e = 0; e < 8; e++) {
+                out_products[k + 64 * j_outer_1] = 64 * j_outer + 8 * j_outer_1 - 64 * b - 8 * g >= 0 ? __builtin_fmaf(matmul_and_out_weights[64 * e + 512 * g + 8 * j_outer_1], value[4096 * i + 1024 * b + 16 * e + 128 * g + 8 * k_outer + k], out_products[k + 64 * j_outer_1]) : out_products[k + 64 * j_outer_1];
+                out_products[k + 64 * j_outer_1 + 8] = 64 * j_outer + 8 * j_outer_1 - 64 * b - 8 * g >= -1 ? __builtin_fmaf(matmul_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 1], value[4096 * i + 1024 * b + 16 * e + 128 * g + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 8]) : out_products[k + 64 * j_outer_1 + 8];
+                out_products[k + 64 * j_outer_1 + 16] = 64 * j_outer + 8 * j_outer_1 - 64 * b - 8 * g >= -2 ? __builtin_fmaf(matmul_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 2], value[4096 * i + 1024 * b + 16 * e + 128 * g + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 16]) : out_products[k + 64 * j_outer_1 + 16];
+                out_products[k + 64 * j_outer_1 + 24] = 64 * j_outer + 8 * j_outer_1 - 64 * b - 8 * g >= -3 ? __builtin_fmaf(matmul_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 3], value[4096 * i + 1024 * b + 16 * e + 128 * g + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 24]) : out_products[k + 64 * j_outer_1 + 24];
+                out_products[k + 64 * j_outer_1 + 32] = 64 * j_outer + 8 * j_outer_1 - 64 * b - 8 * g >= -4 ? __builtin_fmaf(matmul_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 4], value[4096 * i + 1024 * b + 16 * e + 128 * g + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 32]) : out_products[k + 64 * j_outer_1 + 32];
+                out_products[k + 64 * j_outer_1 + 40] = 64 * j_outer + 8 * j_outer_1 - 64 * b - 8 * g >= -5 ? __builtin_fmaf(matmul_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 5], value[4096 * i + 1024 * b + 16 * e + 128 * g + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 40]) : out_products[k + 64 * j_outer_1 + 40];
+                out_products[k + 64 * j_outer_1 + 48] = 64 * j_outer + 8 * j_outer_1 - 64 * b - 8 * g >= -6 ? __builtin_fmaf(matmul_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 6], value[4096 * i + 1024 * b + 16 * e + 128 * g + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 48]) : out_products[k + 64 * j_outer_1 + 48];
+                out_products[k + 64 * j_outer_1 + 56] = 64 * j_outer + 8 * j_outer_1 - 64 * b - 8 * g >= -7 ? __builtin_fmaf(matmul_and_out_weights[64 * e + 512 * g + 8 * j_outer_1 + 7], value[4096 * i + 1024 * b + 16 * e + 128 * g + 8 * k_outer + k], out_products[k + 64 * j_outer_1 + 56]) : out_products[k + 64 * j_outer_1 + 56];
+              }
             }
             out_weighted[128 * j_outer_1 + 8 * k_outer + k] = __builtin_fmaf(out_weighted[128 * j_outer_1 + 8 * k_outer + k], out_scale[8 * j_outer_1], out_products[k + 64 * j_outer_1]);
             out_weighted[128 * j_outer_1 + 8 * k_outer + k + 16] = __builtin_fmaf(out_weighted[128 * j_outer_1 + 8 * k_outer + k + 16], out_scale[8 * j_outer_1 + 1], out_products[k + 64 * j_outer_1 + 8]);

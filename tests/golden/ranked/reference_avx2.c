@@ -1,7 +1,11 @@
 typedef __UINT8_TYPE__ bool8_t; // 0 or 1
+typedef __INT32_TYPE__ int32_t;
 typedef __INT64_TYPE__ int64_t;
+typedef __UINT8_TYPE__ uint8_t;
 typedef __UINT32_TYPE__ uint32_t;
 typedef __UINT64_TYPE__ uint64_t;
+typedef int32_t int32_x4 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int64_t int64_x4 __attribute__((vector_size(32), aligned(8), may_alias));
 
 // The bits of x.
 static inline uint32_t tf_bits_float(float x) {
@@ -33,315 +37,506 @@ static inline float tf_select_float(bool8_t condition, float chosen, float other
   return tf_from_bits_float((tf_bits_float(chosen) & mask) | (tf_bits_float(other) & ~mask));
 }
 
-// What an unsigned integer is sorted by.
-static inline uint32_t tf_key_uint32(uint32_t item) {
-  return item;
+// An integer in the same order: one for both zeros, and the greatest for every NaN.
+static inline int32_t tf_rank_float(float x) {
+  int32_t bits = (int32_t)tf_bits_float(x + 0.0f), greatest = (int32_t)(~(uint32_t)0 >> 1);
+  return x != x ? greatest : bits ^ (bits >> (32 - 1) & greatest);
 }
 
-// What an unsigned integer is sorted by.
-static inline uint64_t tf_key_uint64(uint64_t item) {
-  return item;
+// The ranks of n elements. Returns whether there is a -0.
+static inline int tf_rank_row_float(const float *row, int32_t *ranks, long n) {
+  uint32_t negative = 0;
+  for (long i = 0; i < n; i++) {
+    negative |= tf_bits_float(row[i]) == (uint32_t)1 << (32 - 1);
+    ranks[i] = tf_rank_float(row[i]);
+  }
+  return negative != 0;
 }
 
-// A key that is in the same order: one for both zeros, and one above all others for every NaN.
-static inline uint32_t tf_order_float(float x) {
-  uint32_t bits = tf_bits_float(x), sign = (uint32_t)1 << (32 - 1);
-  uint32_t key = bits & sign ? ~bits : bits | sign;
-  key = x == 0 ? sign : key;
-  return x != x ? (uint32_t)-1 : key;
-}
-
-// Stores the values that the sorted keys of a row stand for. Behind the n keys there is room for as
-// many: for the zeros of the row, whose signs stay in their order.
-static inline void tf_put_sorted_float(const float *row, float *to, uint32_t *keys, long n) {
-  uint32_t sign = (uint32_t)1 << (32 - 1), *zeros = keys + n, negative = 0;
-  for (long i = 0; i < n; i++)
-    negative |= tf_bits_float(row[i]) == sign;
+// Stores the values that the sorted ranks of a row stand for; `to` may be the row. `zeros` has room
+// for as many: for the zeros of the row where there is a -0, for their signs stay in their order.
+static inline void tf_put_ranked_float(const float *row, float *to, const int32_t *ranks, int32_t *zeros, long n, int negative) {
+  int32_t greatest = (int32_t)(~(uint32_t)0 >> 1);
   long count = 0;
   if (negative)
     for (long i = 0; i < n; i++)
-      if (row[i] == 0) zeros[count++] = tf_bits_float(row[i]);
-  for (long i = 0; i < n; i++) {
-    uint32_t key = keys[i];
-    to[i] = tf_from_bits_float(key & sign ? key ^ sign : ~key);
-  }
+      if (row[i] == 0) zeros[count++] = (int32_t)tf_bits_float(row[i]);
+  for (long i = 0; i < n; i++)
+    to[i] = tf_from_bits_float((uint32_t)(ranks[i] ^ (ranks[i] >> (32 - 1) & greatest)));
   if (negative)
     for (long i = 0, zero = 0; zero < count; i++)
-      if (keys[i] == sign) to[i] = tf_from_bits_float(zeros[zero++]);
+      if (ranks[i] == 0) to[i] = tf_from_bits_float((uint32_t)zeros[zero++]);
 }
 
-// Sorts at most `most` items, 16 or 32: each goes where the number of those before it says.
-static inline void tf_sort_run_uint32(const uint32_t *row, uint32_t *to, uint32_t n, uint32_t most) {
-  uint32_t items[32];
-  uint32_t keys[32], places[32];
-  for (uint32_t i = 0; i < n; i++)
-    items[i] = row[i];
-  for (uint32_t i = 0; i < most; i++) {
-    keys[i] = i < n ? tf_key_uint32(items[i]) : (uint32_t)-1;
-    places[i] = 0;
+// The lesser of each two lanes.
+static inline int32_x4 tf_least_int32_4x4(int32_x4 a, int32_x4 b) {
+#if defined(__clang__)
+#if __has_builtin(__builtin_elementwise_min)
+  return __builtin_elementwise_min(a, b);
+#endif
+#elif defined(__SSE4_1__)
+  typedef int lanes_t __attribute__((vector_size(4 * sizeof(int32_t))));
+  return (int32_x4)__builtin_ia32_pminsd128((lanes_t)a, (lanes_t)b);
+#endif
+  int32_x4 less = a < b;
+  return (a & less) | (b & ~less);
+}
+
+// The greater of each two lanes.
+static inline int32_x4 tf_greatest_int32_4x4(int32_x4 a, int32_x4 b) {
+#if defined(__clang__)
+#if __has_builtin(__builtin_elementwise_max)
+  return __builtin_elementwise_max(a, b);
+#endif
+#elif defined(__SSE4_1__)
+  typedef int lanes_t __attribute__((vector_size(4 * sizeof(int32_t))));
+  return (int32_x4)__builtin_ia32_pmaxsd128((lanes_t)a, (lanes_t)b);
+#endif
+  int32_x4 less = a < b;
+  return (b & less) | (a & ~less);
+}
+
+// Puts each two lanes in order.
+static inline void tf_exchange_int32_4x4(int32_x4 *a, int32_x4 *b) {
+  int32_x4 least = tf_least_int32_4x4(*a, *b);
+  *b = tf_greatest_int32_4x4(*a, *b);
+  *a = least;
+}
+
+// The last lane first.
+static inline int32_x4 tf_reverse_int32_4x4(int32_x4 v) {
+#if defined(__clang__)
+  return __builtin_shufflevector(v, v, 3, 2, 1, 0);
+#else
+  return __builtin_shuffle(v, (int32_x4){3, 2, 1, 0});
+#endif
+}
+
+// The lanes of both by turns.
+static inline void tf_shuffle_int32_4x4(int32_x4 *a, int32_x4 *b) {
+#if defined(__clang__)
+  int32_x4 first = __builtin_shufflevector(*a, *b, 0, 4, 1, 5);
+  *b = __builtin_shufflevector(*a, *b, 2, 6, 3, 7);
+#else
+  int32_x4 first = __builtin_shuffle(*a, *b, (int32_x4){0, 4, 1, 5});
+  *b = __builtin_shuffle(*a, *b, (int32_x4){2, 6, 3, 7});
+#endif
+  *a = first;
+}
+
+// Sorts two vectors whose lanes ascend, then descend; or are such turned round.
+static inline void tf_merge_two_int32_4x4(int32_x4 *a, int32_x4 *b) {
+#pragma GCC unroll 8
+  for (long distance = 4; distance; distance /= 2) {
+    tf_exchange_int32_4x4(a, b);
+    tf_shuffle_int32_4x4(a, b);
   }
-  for (uint32_t j = 0; j < most; j++)
-    for (uint32_t i = 0; i < most; i++)
-      places[i] += (keys[j] < keys[i]) | ((keys[j] == keys[i]) & (j < i));
-  for (uint32_t i = 0; i < n; i++)
-    to[places[i]] = items[i];
 }
 
-// Merges two sorted runs that lie one after the other: `width` items, and the others of n. Goes on
-// from both ends at once, as far as no run can end on the way. Places are computed, not chosen: a
-// processor cannot guess which run is next.
-static inline void tf_merge_uint32(const uint32_t *restrict row, uint32_t *restrict to, long width, long n) {
-  long a = 0, b = width, a_last = width - 1, b_last = n - 1, first = 0, last = n - 1;
-  while (a <= a_last && b <= b_last) {
-    long steps = a_last - a < b_last - b ? a_last - a : b_last - b;
-    for (long i = 0; i <= steps; i++) {
-      long takes_b = tf_key_uint32(row[b]) < tf_key_uint32(row[a]);
-      long takes_a = tf_key_uint32(row[b_last]) < tf_key_uint32(row[a_last]);
-      to[first++] = row[a + (b - a) * takes_b];
-      to[last--] = row[b_last + (a_last - b_last) * takes_a];
-      a += 1 - takes_b;
-      b += takes_b;
-      a_last -= takes_a;
-      b_last -= 1 - takes_a;
+// Sorts so many vectors, the halves of which are sorted: 2 or more, a power of two.
+static inline void tf_merge_halves_int32_4x4(int32_x4 *v, long count) {
+  int32_x4 second[4];
+#pragma GCC unroll 16
+  for (long r = 0; r < count / 2; r++)
+    second[r] = tf_reverse_int32_4x4(v[count - 1 - r]);
+#pragma GCC unroll 16
+  for (long r = 0; r < count / 2; r++)
+    v[count / 2 + r] = second[r];
+#pragma GCC unroll 4
+  for (long distance = count / 2; distance > 1; distance /= 2)
+#pragma GCC unroll 16
+    for (long r = 0; r < count; r++)
+      if (!(r & distance)) tf_exchange_int32_4x4(v + r, v + r + distance);
+#pragma GCC unroll 16
+  for (long r = 0; r < count; r += 2)
+    tf_merge_two_int32_4x4(v + r, v + r + 1);
+}
+
+// Makes runs of so many vectors, where 4 are as many and such runs are longer than columns.
+static inline void tf_merge_all_int32_4x4(int32_x4 *v, long count) {
+#pragma GCC unroll 8
+  for (long r = 0; r < 4; r += count)
+    if (count <= 4 && count * 4 > 4) tf_merge_halves_int32_4x4(v + r, count);
+}
+
+// Sorts 4 vectors.
+static inline void tf_sort_block_int32_4x4(const int32_t *row, int32_t *to) {
+  static const uint8_t pairs[][2] = {{0, 2}, {1, 3}, {0, 1}, {2, 3}, {1, 2}};
+  int32_x4 v[4], runs[4];
+#pragma GCC unroll 16
+  for (long r = 0; r < 4; r++)
+    v[r] = *(const int32_x4 *)(row + 4 * r);
+#pragma GCC unroll 64
+  for (unsigned long i = 0; i < sizeof pairs / 2; i++)
+    tf_exchange_int32_4x4(v + pairs[i][0], v + pairs[i][1]);
+#pragma GCC unroll 4
+  for (long round = 1; round < 4; round *= 2) {
+#pragma GCC unroll 8
+    for (long r = 0; r < 4 / 2; r++) {
+      runs[2 * r] = v[r];
+      runs[2 * r + 1] = v[r + 4 / 2];
+      tf_shuffle_int32_4x4(runs + 2 * r, runs + 2 * r + 1);
     }
+#pragma GCC unroll 16
+    for (long r = 0; r < 4; r++)
+      v[r] = runs[r];
   }
-  for (; a <= a_last; a++)
-    to[first++] = row[a];
-  for (; b <= b_last; b++)
-    to[first++] = row[b];
+  tf_merge_all_int32_4x4(v, 2);
+  tf_merge_all_int32_4x4(v, 4);
+  tf_merge_all_int32_4x4(v, 8);
+  tf_merge_all_int32_4x4(v, 16);
+#pragma GCC unroll 16
+  for (long r = 0; r < 4; r++)
+    *(int32_x4 *)(to + 4 * r) = v[r];
 }
 
-// Merges four runs of `width` items, the first with the second and the third with the fourth, side by
-// side: a processor works on both at once.
-static inline void tf_merge_two_uint32(const uint32_t *restrict row, uint32_t *restrict to, long width) {
-  long a = 0, b = width, a_last = width - 1, b_last = 2 * width - 1;
-  long c = 2 * width, d = 3 * width, c_last = 3 * width - 1, d_last = 4 * width - 1;
-  for (long i = 0; i < width; i++) {
-    long takes_b = tf_key_uint32(row[b]) < tf_key_uint32(row[a]);
-    long takes_a = tf_key_uint32(row[b_last]) < tf_key_uint32(row[a_last]);
-    long takes_d = tf_key_uint32(row[d]) < tf_key_uint32(row[c]);
-    long takes_c = tf_key_uint32(row[d_last]) < tf_key_uint32(row[c_last]);
-    to[i] = row[a + (b - a) * takes_b];
-    to[2 * width - 1 - i] = row[b_last + (a_last - b_last) * takes_a];
-    to[2 * width + i] = row[c + (d - c) * takes_d];
-    to[4 * width - 1 - i] = row[d_last + (c_last - d_last) * takes_c];
-    a += 1 - takes_b;
-    b += takes_b;
-    a_last -= takes_a;
-    b_last -= 1 - takes_a;
-    c += 1 - takes_d;
-    d += takes_d;
-    c_last -= takes_c;
-    d_last -= 1 - takes_c;
+// Two sorted vectors in order with the next two at `row`: the lower two go to `to`, the others stay.
+static inline void tf_merge_next_int32_4x4(int32_x4 *v, const int32_t *row, int32_t *to) {
+  int32_x4 next[] = {*(const int32_x4 *)(row + 4), *(const int32_x4 *)row};
+  for (long r = 0; r < 2; r++) {
+    next[r] = tf_reverse_int32_4x4(next[r]);
+    tf_exchange_int32_4x4(v + r, next + r);
+  }
+  tf_merge_two_int32_4x4(v, v + 1);
+  tf_merge_two_int32_4x4(next, next + 1);
+  for (long r = 0; r < 2; r++) {
+    *(int32_x4 *)(to + 4 * r) = v[r];
+    v[r] = next[r];
   }
 }
 
-// Sorts in runs of 32, then merges pairs of runs, back and forth between the row and `scratch`.
-static inline void tf_merge_sort_uint32(uint32_t *restrict row, uint32_t *restrict scratch, long n) {
-  if (n <= 16) {
-    tf_sort_run_uint32(row, row, (uint32_t)n, 16);
-    return;
+// The same with the two before, for merging from the end: the upper two go to `to`.
+static inline void tf_merge_last_int32_4x4(int32_x4 *v, const int32_t *row, int32_t *to) {
+  int32_x4 last[] = {*(const int32_x4 *)row, *(const int32_x4 *)(row + 4)};
+  int32_x4 turned[] = {tf_reverse_int32_4x4(v[1]), tf_reverse_int32_4x4(v[0])};
+  for (long r = 0; r < 2; r++)
+    tf_exchange_int32_4x4(last + r, turned + r);
+  tf_merge_two_int32_4x4(last, last + 1);
+  tf_merge_two_int32_4x4(turned, turned + 1);
+  for (long r = 0; r < 2; r++) {
+    *(int32_x4 *)(to + 4 * r) = turned[r];
+    v[r] = last[r];
   }
-  long rounds = 0, whole = n - n % 32;
-  for (long width = 32; width < n; width *= 2)
-    rounds++;
-  uint32_t *from = rounds % 2 ? scratch : row, *to = rounds % 2 ? row : scratch;
-  for (long i = 0; i < whole; i += 32)
-    tf_sort_run_uint32(row + i, from + i, 32, 32);
-  if (whole < n) tf_sort_run_uint32(row + whole, from + whole, (uint32_t)(n - whole), 32);
-  for (long width = 32; width < n; width *= 2) {
+}
+
+// Merges two sorted runs of `width` items that lie one after the other, from both ends at once: as
+// many steps from each cannot go beyond a run. Which run is next is computed, for a processor cannot
+// guess it.
+static inline void tf_merge_runs_int32_4x4(const int32_t *restrict row, int32_t *restrict to, long width) {
+  const int32_t *a = row, *b = row + width, *a_last = b - 2 * 4, *b_last = b + width - 2 * 4;
+  const int32_t *next = b, *last = a_last;
+  int32_t *end = to + 2 * width - 2 * 4;
+  int32_x4 low[] = {*(const int32_x4 *)a, *(const int32_x4 *)(a + 4)};
+  int32_x4 high[] = {*(const int32_x4 *)b_last, *(const int32_x4 *)(b_last + 4)};
+  a += 2 * 4, b += 2 * 4, a_last -= 2 * 4, b_last -= 2 * 4;
+  for (long i = 2 * 4; i < width; i += 2 * 4) {
+    tf_merge_next_int32_4x4(low, next, to);
+    tf_merge_last_int32_4x4(high, last, end);
+    to += 2 * 4, end -= 2 * 4;
+    long takes_a = *a<*b, takes_b = b_last[2 * 4 - 1]> a_last[2 * 4 - 1];
+    next = takes_a ? a : b;
+    last = takes_b ? b_last : a_last;
+    a += 2 * 4 * takes_a;
+    b += 2 * 4 * (1 - takes_a);
+    a_last -= 2 * 4 * (1 - takes_b);
+    b_last -= 2 * 4 * takes_b;
+  }
+  tf_merge_next_int32_4x4(low, next, to);
+  tf_merge_last_int32_4x4(high, last, end);
+}
+
+// Merges a run of `width` items and the others of n, a multiple of 2 4.
+static inline void tf_merge_rest_int32_4x4(const int32_t *restrict row, int32_t *restrict to, long width, long n) {
+  const int32_t *a = row + 2 * 4, *b = row + width, *a_end = b, *b_end = row + n;
+  int32_x4 low[] = {*(const int32_x4 *)row, *(const int32_x4 *)(row + 4)};
+  while (a < a_end || b < b_end) {
+    int takes_a = b == b_end || (a < a_end && *a < *b);
+    tf_merge_next_int32_4x4(low, takes_a ? a : b, to);
+    a += takes_a ? 2 * 4 : 0;
+    b += takes_a ? 0 : 2 * 4;
+    to += 2 * 4;
+  }
+  *(int32_x4 *)to = low[0];
+  *(int32_x4 *)(to + 4) = low[1];
+}
+
+// Sorts n items, and returns where they are then: in the row or in `scratch`. Either has room for
+// 4 * 4 more.
+static inline int32_t *tf_sort_items_int32_4x4(int32_t *row, int32_t *scratch, long n) {
+  const int32_t greatest = (int32_t)(~(uint32_t)0 >> 1);
+  const long block = 4 * 4;
+  long padded = n <= block ? block : (n + 2 * 4 - 1) / (2 * 4) * (2 * 4);
+  for (long i = n; i < padded; i++)
+    row[i] = greatest;
+  long whole = padded / block * block;
+  for (long i = 0; i < whole; i += block)
+    tf_sort_block_int32_4x4(row + i, row + i);
+  if (whole < padded) {
+    for (long i = 0; i < block; i++)
+      scratch[i] = i < padded - whole ? row[whole + i] : greatest;
+    tf_sort_block_int32_4x4(scratch, scratch);
+    for (long i = whole; i < padded; i++)
+      row[i] = scratch[i - whole];
+  }
+  for (long width = block; width < padded; width *= 2) {
     long i = 0;
-    for (; n - i >= 4 * width; i += 4 * width)
-      tf_merge_two_uint32(from + i, to + i, width);
-    for (; i < n; i += 2 * width) {
-      long rest = n - i < 2 * width ? n - i : 2 * width;
-      tf_merge_uint32(from + i, to + i, rest < width ? rest : width, rest);
+    for (; padded - i >= 2 * width; i += 2 * width)
+      tf_merge_runs_int32_4x4(row + i, scratch + i, width);
+    if (padded - i > width)
+      tf_merge_rest_int32_4x4(row + i, scratch + i, width, padded - i);
+    else
+      for (; i < padded; i++)
+        scratch[i] = row[i];
+    int32_t *sorted = scratch;
+    scratch = row;
+    row = sorted;
+  }
+  return row;
+}
+
+// The lesser of each two lanes.
+static inline int64_x4 tf_least_int64_8x4(int64_x4 a, int64_x4 b) {
+#if defined(__clang__)
+#if __has_builtin(__builtin_elementwise_min)
+  return __builtin_elementwise_min(a, b);
+#endif
+#elif defined(__AVX512VL__)
+  typedef long long lanes_t __attribute__((vector_size(4 * sizeof(int64_t))));
+  return (int64_x4)__builtin_ia32_pminsq256_mask((lanes_t)a, (lanes_t)b, (lanes_t)a, -1);
+#endif
+  int64_x4 less = a < b;
+  return (a & less) | (b & ~less);
+}
+
+// The greater of each two lanes.
+static inline int64_x4 tf_greatest_int64_8x4(int64_x4 a, int64_x4 b) {
+#if defined(__clang__)
+#if __has_builtin(__builtin_elementwise_max)
+  return __builtin_elementwise_max(a, b);
+#endif
+#elif defined(__AVX512VL__)
+  typedef long long lanes_t __attribute__((vector_size(4 * sizeof(int64_t))));
+  return (int64_x4)__builtin_ia32_pmaxsq256_mask((lanes_t)a, (lanes_t)b, (lanes_t)a, -1);
+#endif
+  int64_x4 less = a < b;
+  return (b & less) | (a & ~less);
+}
+
+// Puts each two lanes in order.
+static inline void tf_exchange_int64_8x4(int64_x4 *a, int64_x4 *b) {
+  int64_x4 least = tf_least_int64_8x4(*a, *b);
+  *b = tf_greatest_int64_8x4(*a, *b);
+  *a = least;
+}
+
+// The last lane first.
+static inline int64_x4 tf_reverse_int64_8x4(int64_x4 v) {
+#if defined(__clang__)
+  return __builtin_shufflevector(v, v, 3, 2, 1, 0);
+#else
+  return __builtin_shuffle(v, (int64_x4){3, 2, 1, 0});
+#endif
+}
+
+// The lanes of both by turns.
+static inline void tf_shuffle_int64_8x4(int64_x4 *a, int64_x4 *b) {
+#if defined(__clang__)
+  int64_x4 first = __builtin_shufflevector(*a, *b, 0, 4, 1, 5);
+  *b = __builtin_shufflevector(*a, *b, 2, 6, 3, 7);
+#else
+  int64_x4 first = __builtin_shuffle(*a, *b, (int64_x4){0, 4, 1, 5});
+  *b = __builtin_shuffle(*a, *b, (int64_x4){2, 6, 3, 7});
+#endif
+  *a = first;
+}
+
+// Sorts two vectors whose lanes ascend, then descend; or are such turned round.
+static inline void tf_merge_two_int64_8x4(int64_x4 *a, int64_x4 *b) {
+#pragma GCC unroll 8
+  for (long distance = 4; distance; distance /= 2) {
+    tf_exchange_int64_8x4(a, b);
+    tf_shuffle_int64_8x4(a, b);
+  }
+}
+
+// Sorts so many vectors, the halves of which are sorted: 2 or more, a power of two.
+static inline void tf_merge_halves_int64_8x4(int64_x4 *v, long count) {
+  int64_x4 second[8];
+#pragma GCC unroll 16
+  for (long r = 0; r < count / 2; r++)
+    second[r] = tf_reverse_int64_8x4(v[count - 1 - r]);
+#pragma GCC unroll 16
+  for (long r = 0; r < count / 2; r++)
+    v[count / 2 + r] = second[r];
+#pragma GCC unroll 4
+  for (long distance = count / 2; distance > 1; distance /= 2)
+#pragma GCC unroll 16
+    for (long r = 0; r < count; r++)
+      if (!(r & distance)) tf_exchange_int64_8x4(v + r, v + r + distance);
+#pragma GCC unroll 16
+  for (long r = 0; r < count; r += 2)
+    tf_merge_two_int64_8x4(v + r, v + r + 1);
+}
+
+// Makes runs of so many vectors, where 8 are as many and such runs are longer than columns.
+static inline void tf_merge_all_int64_8x4(int64_x4 *v, long count) {
+#pragma GCC unroll 8
+  for (long r = 0; r < 8; r += count)
+    if (count <= 8 && count * 4 > 8) tf_merge_halves_int64_8x4(v + r, count);
+}
+
+// Sorts 8 vectors.
+static inline void tf_sort_block_int64_8x4(const int64_t *row, int64_t *to) {
+  static const uint8_t pairs[][2] = {{0, 2}, {1, 3}, {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 1}, {2, 3}, {4, 5}, {6, 7}, {2, 4}, {3, 5}, {1, 4}, {3, 6}, {1, 2}, {3, 4}, {5, 6}};
+  int64_x4 v[8], runs[8];
+#pragma GCC unroll 16
+  for (long r = 0; r < 8; r++)
+    v[r] = *(const int64_x4 *)(row + 4 * r);
+#pragma GCC unroll 64
+  for (unsigned long i = 0; i < sizeof pairs / 2; i++)
+    tf_exchange_int64_8x4(v + pairs[i][0], v + pairs[i][1]);
+#pragma GCC unroll 4
+  for (long round = 1; round < 8; round *= 2) {
+#pragma GCC unroll 8
+    for (long r = 0; r < 8 / 2; r++) {
+      runs[2 * r] = v[r];
+      runs[2 * r + 1] = v[r + 8 / 2];
+      tf_shuffle_int64_8x4(runs + 2 * r, runs + 2 * r + 1);
     }
-    uint32_t *last = from;
-    from = to;
-    to = last;
+#pragma GCC unroll 16
+    for (long r = 0; r < 8; r++)
+      v[r] = runs[r];
+  }
+  tf_merge_all_int64_8x4(v, 2);
+  tf_merge_all_int64_8x4(v, 4);
+  tf_merge_all_int64_8x4(v, 8);
+  tf_merge_all_int64_8x4(v, 16);
+#pragma GCC unroll 16
+  for (long r = 0; r < 8; r++)
+    *(int64_x4 *)(to + 4 * r) = v[r];
+}
+
+// Two sorted vectors in order with the next two at `row`: the lower two go to `to`, the others stay.
+static inline void tf_merge_next_int64_8x4(int64_x4 *v, const int64_t *row, int64_t *to) {
+  int64_x4 next[] = {*(const int64_x4 *)(row + 4), *(const int64_x4 *)row};
+  for (long r = 0; r < 2; r++) {
+    next[r] = tf_reverse_int64_8x4(next[r]);
+    tf_exchange_int64_8x4(v + r, next + r);
+  }
+  tf_merge_two_int64_8x4(v, v + 1);
+  tf_merge_two_int64_8x4(next, next + 1);
+  for (long r = 0; r < 2; r++) {
+    *(int64_x4 *)(to + 4 * r) = v[r];
+    v[r] = next[r];
   }
 }
 
-// Sorts by so many bytes of the keys, from `byte` on, the lowest first; what is equal in all keys is
-// left out.
-static inline void tf_radix_sort_uint32(uint32_t *restrict row, uint32_t *restrict scratch, long n, long byte, long bytes) {
-  uint32_t *from = row, *to = scratch;
-  for (long shift = 8 * byte; shift < 8 * (byte + bytes); shift += 8) {
-    long places[256] = {0}, total = 0;
-    for (long i = 0; i < n; i++)
-      places[tf_key_uint32(from[i]) >> shift & 255]++;
-    if (places[tf_key_uint32(from[0]) >> shift & 255] == n) continue;
-    for (long digit = 0; digit < 256; digit++) {
-      long count = places[digit];
-      places[digit] = total;
-      total += count;
-    }
-    for (long i = 0; i < n; i++) {
-      uint32_t item = from[i];
-      to[places[tf_key_uint32(item) >> shift & 255]++] = item;
-    }
-    uint32_t *last = from;
-    from = to;
-    to = last;
-  }
-  for (long i = 0; i < n && from != row; i++)
-    row[i] = from[i];
-}
-
-// Sorts n items by so many bytes of their keys from `byte` on; those below count in ties only.
-// `scratch` has room for as many.
-static inline void tf_sort_items_uint32(uint32_t *restrict row, uint32_t *restrict scratch, long n, long byte, long bytes) {
-  if (bytes <= 4 && n >= 256)
-    tf_radix_sort_uint32(row, scratch, n, byte, bytes);
-  else
-    tf_merge_sort_uint32(row, scratch, n);
-}
-
-// Sorts at most `most` items, 16 or 32: each goes where the number of those before it says.
-static inline void tf_sort_run_uint64(const uint64_t *row, uint64_t *to, uint64_t n, uint64_t most) {
-  uint64_t items[32];
-  uint64_t keys[32], places[32];
-  for (uint64_t i = 0; i < n; i++)
-    items[i] = row[i];
-  for (uint64_t i = 0; i < most; i++) {
-    keys[i] = i < n ? tf_key_uint64(items[i]) : (uint64_t)-1;
-    places[i] = 0;
-  }
-  for (uint64_t j = 0; j < most; j++)
-    for (uint64_t i = 0; i < most; i++)
-      places[i] += (keys[j] < keys[i]) | ((keys[j] == keys[i]) & (j < i));
-  for (uint64_t i = 0; i < n; i++)
-    to[places[i]] = items[i];
-}
-
-// Merges two sorted runs that lie one after the other: `width` items, and the others of n. Goes on
-// from both ends at once, as far as no run can end on the way. Places are computed, not chosen: a
-// processor cannot guess which run is next.
-static inline void tf_merge_uint64(const uint64_t *restrict row, uint64_t *restrict to, long width, long n) {
-  long a = 0, b = width, a_last = width - 1, b_last = n - 1, first = 0, last = n - 1;
-  while (a <= a_last && b <= b_last) {
-    long steps = a_last - a < b_last - b ? a_last - a : b_last - b;
-    for (long i = 0; i <= steps; i++) {
-      long takes_b = tf_key_uint64(row[b]) < tf_key_uint64(row[a]);
-      long takes_a = tf_key_uint64(row[b_last]) < tf_key_uint64(row[a_last]);
-      to[first++] = row[a + (b - a) * takes_b];
-      to[last--] = row[b_last + (a_last - b_last) * takes_a];
-      a += 1 - takes_b;
-      b += takes_b;
-      a_last -= takes_a;
-      b_last -= 1 - takes_a;
-    }
-  }
-  for (; a <= a_last; a++)
-    to[first++] = row[a];
-  for (; b <= b_last; b++)
-    to[first++] = row[b];
-}
-
-// Merges four runs of `width` items, the first with the second and the third with the fourth, side by
-// side: a processor works on both at once.
-static inline void tf_merge_two_uint64(const uint64_t *restrict row, uint64_t *restrict to, long width) {
-  long a = 0, b = width, a_last = width - 1, b_last = 2 * width - 1;
-  long c = 2 * width, d = 3 * width, c_last = 3 * width - 1, d_last = 4 * width - 1;
-  for (long i = 0; i < width; i++) {
-    long takes_b = tf_key_uint64(row[b]) < tf_key_uint64(row[a]);
-    long takes_a = tf_key_uint64(row[b_last]) < tf_key_uint64(row[a_last]);
-    long takes_d = tf_key_uint64(row[d]) < tf_key_uint64(row[c]);
-    long takes_c = tf_key_uint64(row[d_last]) < tf_key_uint64(row[c_last]);
-    to[i] = row[a + (b - a) * takes_b];
-    to[2 * width - 1 - i] = row[b_last + (a_last - b_last) * takes_a];
-    to[2 * width + i] = row[c + (d - c) * takes_d];
-    to[4 * width - 1 - i] = row[d_last + (c_last - d_last) * takes_c];
-    a += 1 - takes_b;
-    b += takes_b;
-    a_last -= takes_a;
-    b_last -= 1 - takes_a;
-    c += 1 - takes_d;
-    d += takes_d;
-    c_last -= takes_c;
-    d_last -= 1 - takes_c;
+// The same with the two before, for merging from the end: the upper two go to `to`.
+static inline void tf_merge_last_int64_8x4(int64_x4 *v, const int64_t *row, int64_t *to) {
+  int64_x4 last[] = {*(const int64_x4 *)row, *(const int64_x4 *)(row + 4)};
+  int64_x4 turned[] = {tf_reverse_int64_8x4(v[1]), tf_reverse_int64_8x4(v[0])};
+  for (long r = 0; r < 2; r++)
+    tf_exchange_int64_8x4(last + r, turned + r);
+  tf_merge_two_int64_8x4(last, last + 1);
+  tf_merge_two_int64_8x4(turned, turned + 1);
+  for (long r = 0; r < 2; r++) {
+    *(int64_x4 *)(to + 4 * r) = turned[r];
+    v[r] = last[r];
   }
 }
 
-// Sorts in runs of 32, then merges pairs of runs, back and forth between the row and `scratch`.
-static inline void tf_merge_sort_uint64(uint64_t *restrict row, uint64_t *restrict scratch, long n) {
-  if (n <= 16) {
-    tf_sort_run_uint64(row, row, (uint64_t)n, 16);
-    return;
+// Merges two sorted runs of `width` items that lie one after the other, from both ends at once: as
+// many steps from each cannot go beyond a run. Which run is next is computed, for a processor cannot
+// guess it.
+static inline void tf_merge_runs_int64_8x4(const int64_t *restrict row, int64_t *restrict to, long width) {
+  const int64_t *a = row, *b = row + width, *a_last = b - 2 * 4, *b_last = b + width - 2 * 4;
+  const int64_t *next = b, *last = a_last;
+  int64_t *end = to + 2 * width - 2 * 4;
+  int64_x4 low[] = {*(const int64_x4 *)a, *(const int64_x4 *)(a + 4)};
+  int64_x4 high[] = {*(const int64_x4 *)b_last, *(const int64_x4 *)(b_last + 4)};
+  a += 2 * 4, b += 2 * 4, a_last -= 2 * 4, b_last -= 2 * 4;
+  for (long i = 2 * 4; i < width; i += 2 * 4) {
+    tf_merge_next_int64_8x4(low, next, to);
+    tf_merge_last_int64_8x4(high, last, end);
+    to += 2 * 4, end -= 2 * 4;
+    long takes_a = *a<*b, takes_b = b_last[2 * 4 - 1]> a_last[2 * 4 - 1];
+    next = takes_a ? a : b;
+    last = takes_b ? b_last : a_last;
+    a += 2 * 4 * takes_a;
+    b += 2 * 4 * (1 - takes_a);
+    a_last -= 2 * 4 * (1 - takes_b);
+    b_last -= 2 * 4 * takes_b;
   }
-  long rounds = 0, whole = n - n % 32;
-  for (long width = 32; width < n; width *= 2)
-    rounds++;
-  uint64_t *from = rounds % 2 ? scratch : row, *to = rounds % 2 ? row : scratch;
-  for (long i = 0; i < whole; i += 32)
-    tf_sort_run_uint64(row + i, from + i, 32, 32);
-  if (whole < n) tf_sort_run_uint64(row + whole, from + whole, (uint64_t)(n - whole), 32);
-  for (long width = 32; width < n; width *= 2) {
+  tf_merge_next_int64_8x4(low, next, to);
+  tf_merge_last_int64_8x4(high, last, end);
+}
+
+// Merges a run of `width` items and the others of n, a multiple of 2 4.
+static inline void tf_merge_rest_int64_8x4(const int64_t *restrict row, int64_t *restrict to, long width, long n) {
+  const int64_t *a = row + 2 * 4, *b = row + width, *a_end = b, *b_end = row + n;
+  int64_x4 low[] = {*(const int64_x4 *)row, *(const int64_x4 *)(row + 4)};
+  while (a < a_end || b < b_end) {
+    int takes_a = b == b_end || (a < a_end && *a < *b);
+    tf_merge_next_int64_8x4(low, takes_a ? a : b, to);
+    a += takes_a ? 2 * 4 : 0;
+    b += takes_a ? 0 : 2 * 4;
+    to += 2 * 4;
+  }
+  *(int64_x4 *)to = low[0];
+  *(int64_x4 *)(to + 4) = low[1];
+}
+
+// Sorts n items, and returns where they are then: in the row or in `scratch`. Either has room for
+// 8 * 4 more.
+static inline int64_t *tf_sort_items_int64_8x4(int64_t *row, int64_t *scratch, long n) {
+  const int64_t greatest = (int64_t)(~(uint64_t)0 >> 1);
+  const long block = 8 * 4;
+  long padded = n <= block ? block : (n + 2 * 4 - 1) / (2 * 4) * (2 * 4);
+  for (long i = n; i < padded; i++)
+    row[i] = greatest;
+  long whole = padded / block * block;
+  for (long i = 0; i < whole; i += block)
+    tf_sort_block_int64_8x4(row + i, row + i);
+  if (whole < padded) {
+    for (long i = 0; i < block; i++)
+      scratch[i] = i < padded - whole ? row[whole + i] : greatest;
+    tf_sort_block_int64_8x4(scratch, scratch);
+    for (long i = whole; i < padded; i++)
+      row[i] = scratch[i - whole];
+  }
+  for (long width = block; width < padded; width *= 2) {
     long i = 0;
-    for (; n - i >= 4 * width; i += 4 * width)
-      tf_merge_two_uint64(from + i, to + i, width);
-    for (; i < n; i += 2 * width) {
-      long rest = n - i < 2 * width ? n - i : 2 * width;
-      tf_merge_uint64(from + i, to + i, rest < width ? rest : width, rest);
-    }
-    uint64_t *last = from;
-    from = to;
-    to = last;
+    for (; padded - i >= 2 * width; i += 2 * width)
+      tf_merge_runs_int64_8x4(row + i, scratch + i, width);
+    if (padded - i > width)
+      tf_merge_rest_int64_8x4(row + i, scratch + i, width, padded - i);
+    else
+      for (; i < padded; i++)
+        scratch[i] = row[i];
+    int64_t *sorted = scratch;
+    scratch = row;
+    row = sorted;
   }
+  return row;
 }
 
-// Sorts by so many bytes of the keys, from `byte` on, the lowest first; what is equal in all keys is
-// left out.
-static inline void tf_radix_sort_uint64(uint64_t *restrict row, uint64_t *restrict scratch, long n, long byte, long bytes) {
-  uint64_t *from = row, *to = scratch;
-  for (long shift = 8 * byte; shift < 8 * (byte + bytes); shift += 8) {
-    long places[256] = {0}, total = 0;
-    for (long i = 0; i < n; i++)
-      places[tf_key_uint64(from[i]) >> shift & 255]++;
-    if (places[tf_key_uint64(from[0]) >> shift & 255] == n) continue;
-    for (long digit = 0; digit < 256; digit++) {
-      long count = places[digit];
-      places[digit] = total;
-      total += count;
-    }
-    for (long i = 0; i < n; i++) {
-      uint64_t item = from[i];
-      to[places[tf_key_uint64(item) >> shift & 255]++] = item;
-    }
-    uint64_t *last = from;
-    from = to;
-    to = last;
-  }
-  for (long i = 0; i < n && from != row; i++)
-    row[i] = from[i];
+// Stores a row of n elements in ascending order; `to` may be the row. `work` has room for
+// 2 (n + 4 * 4).
+static inline void tf_sort_float_4x4(const float *row, float *to, int32_t *work, long n) {
+  int32_t *scratch = work + n + 4 * 4;
+  int negative = tf_rank_row_float(row, work, n);
+  int32_t *ranks = tf_sort_items_int32_4x4(work, scratch, n);
+  tf_put_ranked_float(row, to, ranks, ranks == work ? scratch : work, n, negative);
 }
 
-// Sorts n items by so many bytes of their keys from `byte` on; those below count in ties only.
-// `scratch` has room for as many.
-static inline void tf_sort_items_uint64(uint64_t *restrict row, uint64_t *restrict scratch, long n, long byte, long bytes) {
-  if (bytes <= 4 && n >= 256)
-    tf_radix_sort_uint64(row, scratch, n, byte, bytes);
-  else
-    tf_merge_sort_uint64(row, scratch, n);
-}
-
-// Stores a row of n elements in ascending order; `to` may be the row. `keys` has room for 2 n.
-static inline void tf_sort_float(const float *row, float *to, uint32_t *keys, long n) {
+// Stores the positions of a row's n elements in ascending order. `work` has room for
+// 2 (n + 8 * 4).
+static inline void tf_argsort_float_8x4(const float *row, int64_t *order, int64_t *work, long n) {
   for (long i = 0; i < n; i++)
-    keys[i] = tf_order_float(row[i]);
-  tf_sort_items_uint32(keys, keys + n, n, 0, sizeof(uint32_t));
-  tf_put_sorted_float(row, to, keys, n);
-}
-
-// Stores the positions of a row's n elements in ascending order. `scratch` has room for n.
-static inline void tf_argsort_float(const float *row, int64_t *order, uint64_t *scratch, long n) {
-  uint64_t *items = (uint64_t *)order;
+    work[i] = (int64_t)((uint64_t)tf_rank_float(row[i]) << 32 | (uint64_t)i);
+  int64_t *items = tf_sort_items_int64_8x4(work, work + n + 8 * 4, n);
   for (long i = 0; i < n; i++)
-    items[i] = (uint64_t)tf_order_float(row[i]) << 32 | (uint64_t)i;
-  tf_sort_items_uint64(items, scratch, n, 4, sizeof(float));
-  for (long i = 0; i < n; i++)
-    order[i] = (int64_t)(items[i] & 0xffffffff);
+    order[i] = items[i] & 0xffffffff;
 }
 
 typedef struct tf_pool tf_pool;
@@ -353,8 +548,8 @@ static __attribute__((noinline)) void ranked_order_rows(const float *restrict x,
     float order_rows_row[40];
     for (long i = 0; i < 40; i++)
       order_rows_row[i] = x[9 * i + j];
-    uint64_t order_rows_work[40];
-    tf_argsort_float(order_rows_row, order_rows + 40 * j, order_rows_work, 40);
+    int64_t order_rows_work[144];
+    tf_argsort_float_8x4(order_rows_row, order_rows + 40 * j, order_rows_work, 40);
   }
 }
 
@@ -368,10 +563,10 @@ static __attribute__((noinline)) void ranked_out_2(const int64_t *restrict order
       out[9 * i + j] = y[order_rows[40 * j + i] * 9 + j];
     for (long j = 0; j < 9; j++)
       out_1[9 * i + j] = x[9 * i + j] - y[9 * i + j];
-    uint32_t out_1_work[18];
-    tf_sort_float(out_1 + 9 * i, out_1 + 9 * i, out_1_work, 9);
-    uint32_t sort_work[18];
-    tf_sort_float(x + 9 * i, sort, sort_work, 9);
+    int32_t out_1_work[50];
+    tf_sort_float_4x4(out_1 + 9 * i, out_1 + 9 * i, out_1_work, 9);
+    int32_t sort_work[50];
+    tf_sort_float_4x4(x + 9 * i, sort, sort_work, 9);
     const bool8_t isnan_1 = tf_isnan_float(sort[8]);
     const float sum = 0.0f + sort[4];
     const float divide = sum / 1.0f;
