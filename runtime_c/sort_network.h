@@ -181,7 +181,7 @@ static inline void tf_merge_runs_network(const item_t *restrict row, item_t *res
 // Sorts n items, and returns where they are then: in the row or in `scratch`. Either has room for
 // ROWS * LANES more.
 static inline item_t *tf_sort_items_network(item_t *row, item_t *scratch, long n) {
-  const item_t greatest = (item_t)(~(uitem_t)0 >> 1);
+  const item_t greatest = (item_t)((uitem_t)-1 >> 1);
   const long block = ROWS * LANES;
   long padded = n <= block ? block : (n + 2 * LANES - 1) / (2 * LANES) * (2 * LANES);
   for (long i = n; i < padded; i++)
