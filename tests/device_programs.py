@@ -64,6 +64,22 @@ def counts(ids):
     return np.bincount(ids, minlength=16)
 
 
+def weighted_counts(ids, w):
+    return np.bincount(ids, w, minlength=16)
+
+
+def added_rows(ids, rows):
+    found = np.zeros((16, 5), F32)
+    np.add.at(found, ids, rows)
+    return found
+
+
+def last_values(ids, x):
+    found = np.ones(40, F32)
+    found[2 * ids] = x
+    return found
+
+
 def smoothed(x):
     y = x.copy()
     for _ in range(40):
@@ -111,9 +127,14 @@ PROGRAMS: dict[str, DeviceProgram] = {
     "columns": DeviceProgram(columns, (array(300, 50),), ((3, 64, 0), (1, 64, 0))),
     "transposed": DeviceProgram(transposed, (array(70, 90),), ((9, 256, 1),)),
     "ends": DeviceProgram(ends, (_X,), ((1, 32, 0),)),
-    "counts": DeviceProgram(counts, (_IDS,), ((1, 224, 1), (1, 32, 1))),
+    "counts": DeviceProgram(counts, (_IDS,), ((1, 224, 1), (1, 64, 1))),
+    "weighted counts": DeviceProgram(
+        weighted_counts, (_IDS, array(200)), ((1, 224, 1), (1, 32, 0))
+    ),
+    "added rows": DeviceProgram(added_rows, (_IDS, array(200, 5)), ((1, 224, 0), (1, 96, 0))),
+    "last values": DeviceProgram(last_values, (_IDS, array(200)), ((1, 224, 0), (1, 64, 0))),
     "smoothed": DeviceProgram(smoothed, (array(100),), ((1, 128, 23), (1, 128, 15))),
     "halved": DeviceProgram(halved, (_X,), ((1, 256, 2), (1, 256, 4), (1, 256, 0))),
-    "sorted rows": DeviceProgram(sorted_rows, (array(5, 50),), ((1, 32, 0),)),
+    "sorted rows": DeviceProgram(sorted_rows, (array(5, 50),), ((5, 64, 4),)),
     "fields": DeviceProgram(fields, (array(200), array(7, seed=1)), ((1, 224, 0),)),
 }

@@ -212,6 +212,28 @@ def test_other_arguments_are_refused(function: Callable[[Any], Any], words: str)
     assert str(raised.value).startswith(f"{words} of a slice whose ends are known only when")
 
 
+def test_several_slices_are_refused_and_rows_are_not():
+    def corner(x: Any, n: Any) -> Any:
+        x[:n, :n] *= 2
+        return x
+
+    def rows(x: Any, n: Any) -> Any:
+        for r in range(n):
+            x[r, :n] *= 2
+        return x
+
+    given = np.ones((6, 7))
+    with pytest.raises(NumberConversionError) as raised:
+        tinyfuse.jit(corner, dynamic="n")(given.copy(), 4)
+    assert str(raised.value).split("\n")[0] == (
+        "an index with several slices, or of some axes only, one of whose ends is known only when "
+        "the compiled function runs: go through the rows in a loop, which becomes one of the "
+        "program (for r in range(n): A[r, :n] *= 2, in place of A[:n, :n] *= 2)"
+    )
+    found = tinyfuse.jit(rows, dynamic="n")(given.copy(), 4)
+    np.testing.assert_array_equal(found, corner(given.copy(), 4))
+
+
 def test_other_uses_are_refused():
     with pytest.raises(NumberConversionError) as raised:
         tinyfuse.jit(lambda x, n: np.sort(x[:n]))(np.arange(10.0), np.int64(4))

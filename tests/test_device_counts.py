@@ -14,6 +14,7 @@ from tests.device_programs import array
 from tests.fusion_programs import PROGRAMS, Fused
 from tests.test_fusion import arguments
 from tinyfuse.compilation import Lowered
+from tinyfuse.lower.device import runs_alone
 from tinyfuse.machine import SM_80, SM_90
 from tinyfuse.runtime.emulated_program import ProgramReport, run_program
 from tinyfuse.runtime.emulator import Accesses
@@ -23,8 +24,8 @@ from tinyfuse.testing.devices import device_loops, emitted
 # --- kernels --------------------------------------------------------------------------------------
 
 
-# Rows of a strip that take the place of those before them, which C has, need an order of threads.
-IN_SEVERAL = {"jacobi": 2}
+# Where a strip has no room on the stack of a CPU; that of a block lies in the device's memory.
+IN_FEWER = {"horizontal_diffusion": 1}
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
@@ -32,7 +33,20 @@ def test_what_fuses_in_c_fuses_on_a_device(program: Fused):
     traced = tinyfuse.jit(program.function).trace(*arguments(program, program.shapes))
     for machine in (SM_80, SM_90):
         lowered = Lowered(traced, traced.options._replace(target="cuda"), machine)
-        assert len(lowered.kernels) == IN_SEVERAL.get(program.name, program.kernels)
+        assert len(lowered.kernels) == IN_FEWER.get(program.name, program.kernels)
+
+
+# Blocks for each of 128 parts of the rows, or more of them where they compute little twice.
+BLOCKS = {"blur": 256, "harris": 128, "jacobi": 128, "four_upwind_steps": 128}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_strips_of_stencils_keep_a_device_busy(name: str):
+    (program,) = [each for each in PROGRAMS if each.name == name]
+    traced = tinyfuse.jit(program.function).trace(*arguments(program, program.shapes))
+    lowered = Lowered(traced, traced.options._replace(target="cuda"), SM_90)
+    (kernel,) = lowered.loops.kernels
+    assert (kernel.blocks, runs_alone(kernel)) == (BLOCKS[name], False)
 
 
 # --- transfers ------------------------------------------------------------------------------------

@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+import numpy as np
+
 from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
+from tinyfuse.loops.independence import accesses
 from tinyfuse.loops.ir import (
     Alloc,
     Buffer,
@@ -29,6 +32,7 @@ from tinyfuse.loops.ir import (
     walk_statements,
 )
 from tinyfuse.loops.names import unused
+from tinyfuse.loops.rewrite import with_buffers
 from tinyfuse.loops.steps import map_kernels
 from tinyfuse.lower.barriers import WARP, with_barriers
 from tinyfuse.lower.device_blocks import BlockLowering
@@ -43,6 +47,7 @@ from tinyfuse.lower.device_nests import (
     with_places,
 )
 from tinyfuse.lower.device_registers import WORDS, Remedies, Remedy, halves, needed
+from tinyfuse.lower.device_scatters import by_elements
 from tinyfuse.lower.device_sums import with_sums_together
 from tinyfuse.lower.device_tensors import TENSOR_SHAPES, TensorLowering, tensor_kind
 from tinyfuse.lower.device_tiles import SHAPES, SIDE, Tile, TileLowering, tile_of
@@ -138,7 +143,7 @@ class _Mapping:
         if kernel not in self.made:
             self.remedy = self.remedies.get(kernel.name, Remedy.NONE)
             self.fitted = {}
-            body = simplified(kernel.body, ())
+            body = self.owned(self.outside(simplified(kernel.body, ())))
             halvings = max(0, self.remedy - Remedy.FEWER)
             parts: list[Sequence[Statement]] = [body]
             if kernel.bound is None:
@@ -147,6 +152,26 @@ class _Mapping:
             pairs = zip(parts, names, strict=True)
             self.made[kernel] = [self.made_of(kernel, part, name) for part, name in pairs]
         return self.made[kernel]
+
+    def outside(self, body: list[Statement]) -> list[Statement]:
+        """With what all nests of a kernel share in the memory of the device, if one block's shared
+        memory has no room for it: the nests can be kernels of their own then."""
+        declared = [e.buffer for e in body if isinstance(e, Alloc) and e.buffer.size > 1]
+        if sum([buffer.nbytes for buffer in declared]) <= self.device.shared_bytes - KEPT:
+            return body
+        new = {old: self.new_memory(old.name, old.dtype, old.size, declared) for old in declared}
+        kept = [e for e in body if not (isinstance(e, Alloc) and e.buffer in new)]
+        return list(with_buffers(kept, new))
+
+    def owned(self, body: list[Statement]) -> list[Statement]:
+        """With scatters as nests over the elements of their results."""
+        threads = self.device.blocks * self.device.threads
+        made: list[Statement] = []
+        for each in body:
+            *parts, last = by_elements(each, threads, self.new_memory)
+            at = len(made) - bool(parts and made and not _meet(made[-1], parts))
+            made = [*made[:at], *parts, *made[at:], last]
+        return joined(made, ()) if len(made) > 1 else made
 
     def fitting(self, part: Sequence[Statement], halvings: int) -> list[Sequence[Statement]]:
         """A part of a kernel, or parts of it that each have fewer values at once."""
@@ -340,14 +365,24 @@ class _Mapping:
         shared = sorted([b for b in declared if b.scope is Scope.SHARED], key=lambda b: b.nbytes)
         while sum([aligned(buffer.nbytes) for buffer in shared]) > self.device.shared_bytes - KEPT:
             old = shared.pop()
-            taken = {*self.buffers, *[buffer.name for buffer in declared]}
-            name = unused(old.name, taken)
-            self.buffers.add(name)
-            new = Buffer(name, old.dtype, old.size * blocks, Scope.SCRATCH)
-            self.memory.append(new)
+            new = self.new_memory(old.name, old.dtype, old.size * blocks, declared)
             first = flat_index(around, [axis.extent for axis in around]) * old.size
             body = without(with_places(body, old, new, first.__add__), new)
         return body
+
+    def new_memory(
+        self, name: str, dtype: np.dtype, size: int, declared: Sequence[Buffer] = ()
+    ) -> Buffer:
+        """Scratch of the device. declared: buffers that have a name already."""
+        name = unused(name, {*self.buffers, *[buffer.name for buffer in declared]})
+        self.buffers.add(name)
+        self.memory.append(Buffer(name, dtype, size, Scope.SCRATCH))
+        return self.memory[-1]
+
+
+def _meet(one: Statement, others: Sequence[Statement]) -> bool:
+    """Whether statements use the same buffers."""
+    return not accesses((one,), {}).keys().isdisjoint(accesses(others, {}))
 
 
 def _visits(body: Sequence[Statement]) -> int:

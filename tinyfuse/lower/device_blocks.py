@@ -26,15 +26,11 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.rewrite import values_of, with_buffers
 from tinyfuse.lower.device_nests import Arranged, arranged, joined, nested, parted, size_of
+from tinyfuse.lower.device_scans import ORDER_FREE
 from tinyfuse.records import replace
 from tinyfuse.stage.expr import Load, Op, walk
 from tinyfuse.stage.index import Axis
 
-# Operations by which values combine in any order, also some of them more than once.
-ORDER_FREE = (
-    *("maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or"),
-    *("fmax", "fmin"),
-)
 # Steps that threads share at least where one thread could do all of them.
 LEAST_SHARED = 4
 # The part of the shared memory that what several steps have at once may take.

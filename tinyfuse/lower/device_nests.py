@@ -23,6 +23,7 @@ from tinyfuse.loops.ir import (
     LoopKind,
     Prefetch,
     Scope,
+    SortRow,
     Statement,
     Store,
     Transpose,
@@ -31,6 +32,8 @@ from tinyfuse.loops.ir import (
     written_by,
 )
 from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
+from tinyfuse.lower.device_scans import scanned
+from tinyfuse.lower.device_sorts import RUN, sorted_row
 from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.expr import Expr, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, affine
@@ -85,7 +88,7 @@ def nested(loops: Sequence[For], kind: LoopKind, body: tuple[Statement, ...]) ->
 def simplified(statements: Sequence[Statement], around: Collection[Axis]) -> list[Statement]:
     """The statements with plain loops in place of what stands for loops, and with all nests that
     go along with each other as one, inner ones first."""
-    plain = [made for each in statements for made in _plain(each)]
+    plain = _without_work([made for each in statements for made in _plain(each)])
     if around:
         plain = [piece for each in plain for piece in in_pieces(each)]
     inside = [_simplified_inside(each, around) for each in plain]
@@ -145,6 +148,10 @@ def _plain(node: Statement) -> list[Statement]:
         return [replace(node, streamed=False)]
     if isinstance(node, HalveRow):
         return [_half(node, half) for half in _halves(node.extent)]
+    if isinstance(node, For):
+        return scanned(node) or [node]
+    if isinstance(node, SortRow) and node.extent >= RUN:
+        return sorted_row(node)
     if isinstance(node, Transpose):
         row, column = Axis("row", node.rows), Axis("column", node.columns)
         to = node.to.position + affine(row) * node.to.step + column
@@ -153,6 +160,12 @@ def _plain(node: Statement) -> list[Statement]:
         inner = For(column, LoopKind.SERIAL, (store,))
         return [For(row, LoopKind.SERIAL, (inner,))]
     return [node]
+
+
+def _without_work(statements: list[Statement]) -> list[Statement]:
+    """Without the buffers that nothing uses any more."""
+    used = accesses(statements, {})
+    return [each for each in statements if not isinstance(each, Alloc) or each.buffer in used]
 
 
 def _halves(extent: int) -> list[int]:

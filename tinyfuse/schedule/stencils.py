@@ -33,6 +33,10 @@ RING_ROW = 64
 MOST_RINGS = 3
 # How many times as much as needed strips may compute.
 MOST_RECOMPUTED = 1.25
+# On a device, whose blocks each compute a strip: that many strips are made as long as they compute
+# at most so many times as much as needed.
+MOST_STRIPS = 128
+MOST_IN_STRIPS = 2.0
 # Operations of one kernel, and stages in it: of each the C compiler sees up to three copies.
 CHAIN_OPERATIONS = 200
 CHAIN_STAGES = 12
@@ -263,8 +267,8 @@ class Stencils:
 
     def _rings(self, chain: Chain) -> dict[Stage, int] | None:
         """How many rows of each unit are kept; None where they are too many."""
-        if chain.is_round:
-            return None  # what begins at each end is other code
+        if chain.is_round or self.machine.device:
+            return None  # what begins at each end is other code; a device's blocks have no order
         stencils = [unit.root for unit in chain.members if chain.halos[unit.root].width]
         if len(stencils) > MOST_RINGS or chain.rows.extent < 8 * self.machine.cores:
             return None
@@ -276,6 +280,8 @@ class Stencils:
 
     def _strip(self, chain: Chain) -> int | None:
         """How many rows of the last unit to compute at a time; None where no number is good."""
+        if self.machine.device:
+            return _strip_of_block(chain)
         wide = max(chain.halos[unit.root].width for unit in chain.members)
         alive = self._alive(chain) + sum(map(_row_bytes, chain.copied))
         rows = min(self.machine.l2 * 3 // 4, STACK_LIMIT) // alive - wide
@@ -283,8 +289,7 @@ class Stencils:
         if rows < 1:
             return None
         step = min(1 << (rows.bit_length() - 1), _power_of_two(64 * max(1, wide)))
-        widths = [chain.halos[unit.root].width for unit in chain.members]
-        return step if 1 + sum(widths) / (len(widths) * step) <= MOST_RECOMPUTED else None
+        return step if _recomputed(chain, step) <= MOST_RECOMPUTED else None
 
     def _alive(self, chain: Chain) -> int:
         """Bytes of a row of all that is needed at once, while one unit after the other is computed:
@@ -317,6 +322,22 @@ class Stencils:
 
     def _readers(self, unit: Unit) -> list[Unit]:
         return list(self.grouping.readers[unit.root])
+
+
+def _recomputed(chain: Chain, step: int) -> float:
+    """How many times as much as needed strips of so many rows compute, on average."""
+    each = [chain.recompute(unit.root, step) for unit in chain.members]
+    return sum(each) / len(each)
+
+
+def _strip_of_block(chain: Chain) -> int | None:
+    """The rows of a strip for each block of a device: few, so that there are many blocks."""
+    extent = chain.rows.extent
+    steps = [1 << power for power in range((extent // 2).bit_length())]
+    good = [step for step in steps if _recomputed(chain, step) <= MOST_IN_STRIPS]
+    cheap = [step for step in good if _recomputed(chain, step) <= MOST_RECOMPUTED]
+    several = [step for step in good if extent <= MOST_STRIPS * step]
+    return min(cheap[0], several[0]) if cheap and several else None
 
 
 def _offset(read: Read, reader: Stage) -> int | None:

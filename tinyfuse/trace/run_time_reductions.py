@@ -23,7 +23,13 @@ from tinyfuse.trace.builder import active, called
 from tinyfuse.trace.control_flow import counted_loop, traced_while
 from tinyfuse.trace.masking import from_start, is_given
 from tinyfuse.trace.operations import cast, scalar_copy
-from tinyfuse.trace.run_time_parts import Element, RunTimePart, as_part, elementwise
+from tinyfuse.trace.run_time_parts import (
+    Element,
+    RunTimePart,
+    as_part,
+    bounded,
+    elementwise,
+)
 from tinyfuse.trace.run_time_slices import common_length, refuse
 from tinyfuse.trace.selection import of_parts
 from tinyfuse.trace.stand_ins import NUMPY
@@ -112,7 +118,7 @@ class _Total:
         size = LANES.block
         if self.most <= size:
             return self._block(0, self.length)
-        blocks, most = (self.length + (size - 1)) // size, -(-self.most // size)
+        blocks, most = (self.length + (size - 1)) // size, -(-bounded(self.most) // size)
         _named(blocks, "count")
 
         def block(number: Any, totals: Any) -> Any:
@@ -352,7 +358,7 @@ def _cumulative(op: str) -> Callable[..., Any]:
             totals[at] = last
             return last, totals
 
-        begun = to.type(0), NUMPY.zeros(part._most, to)
+        begun = to.type(0), NUMPY.zeros(bounded(part._most), to)
         totals = counted_loop(part._length, part._most, turn, begun, "k")[1]
         return part.with_elements(lambda target: lambda place: totals[place])
 

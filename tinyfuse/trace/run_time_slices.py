@@ -177,10 +177,25 @@ def run_time_slice(x: Tracer, index: Any) -> Slice | None:
     found = [at for at, item in enumerate(items) if type(item) is slice and _is_open(item)]
     if not found:
         return None
-    at = found[0]
-    numbers = all(type(item) in (int, TracedInt) for item in (*items[:at], *items[at + 1 :]))
-    if len(found) > 1 or not numbers or len(items) != x.ndim:
-        refuse("an index with several slices, or one of some axes only,")
+    return _slice_at(x, items, found[0])
+
+
+def slice_of(x: Tracer, index: Any) -> Slice:
+    """A slice, whatever is known of its ends. Raises NumberConversionError for other indices."""
+    items = tuple(map(_as_integers, index if type(index) is tuple else (index,)))
+    found = [at for at, item in enumerate(items) if type(item) is slice]
+    return _slice_at(x, items, found[0] if found else 0)
+
+
+def _slice_at(x: Tracer, items: tuple[Any, ...], at: int) -> Slice:
+    others = (*items[:at], *items[at + 1 :])
+    numbers = all(type(item) in (int, TracedInt) for item in others)
+    if type(items[at]) is not slice or not numbers or len(items) != x.ndim:
+        raise errors.NumberConversionError(
+            "an index with several slices, or of some axes only, one of whose ends is known only "
+            "when the compiled function runs: go through the rows in a loop, which becomes one of "
+            "the program (for r in range(n): A[r, :n] *= 2, in place of A[:n, :n] *= 2)"
+        )
     return Slice(x, items[:at], items[at], items[at + 1 :])
 
 

@@ -159,8 +159,8 @@ static inline void tf_merge_all_int32_4x4(int32_x4 *v, long count) {
     if (count <= 4 && count * 4 > 4) tf_merge_halves_int32_4x4(v + r, count);
 }
 
-// Sorts 4 vectors.
-static inline void tf_sort_block_int32_4x4(const int32_t *row, int32_t *to) {
+// Sorts 4 vectors. Much code, which compilers are not to repeat.
+static __attribute__((noinline)) void tf_sort_block_int32_4x4(const int32_t *row, int32_t *to) {
   static const uint8_t pairs[][2] = {{0, 2}, {1, 3}, {0, 1}, {2, 3}, {1, 2}};
   int32_x4 v[4], runs[4];
 #pragma GCC unroll 16
@@ -221,7 +221,7 @@ static inline void tf_merge_last_int32_4x4(int32_x4 *v, const int32_t *row, int3
 
 // Merges a sorted run of `width` items and that of the others of n, multiples of 2 4, from both
 // ends at once. Which run is next is computed, for a processor cannot guess it.
-static inline void tf_merge_runs_int32_4x4(const int32_t *restrict row, int32_t *restrict to, long width, long n) {
+static __attribute__((noinline)) void tf_merge_runs_int32_4x4(const int32_t *restrict row, int32_t *restrict to, long width, long n) {
   const long step = 2 * 4;
   long a = step, b = width, a_last = width - step, b_last = n - 2 * step;
   int32_t *end = to + n - step;
@@ -364,8 +364,8 @@ static inline void tf_merge_all_int64_8x4(int64_x4 *v, long count) {
     if (count <= 8 && count * 4 > 8) tf_merge_halves_int64_8x4(v + r, count);
 }
 
-// Sorts 8 vectors.
-static inline void tf_sort_block_int64_8x4(const int64_t *row, int64_t *to) {
+// Sorts 8 vectors. Much code, which compilers are not to repeat.
+static __attribute__((noinline)) void tf_sort_block_int64_8x4(const int64_t *row, int64_t *to) {
   static const uint8_t pairs[][2] = {{0, 2}, {1, 3}, {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 1}, {2, 3}, {4, 5}, {6, 7}, {2, 4}, {3, 5}, {1, 4}, {3, 6}, {1, 2}, {3, 4}, {5, 6}};
   int64_x4 v[8], runs[8];
 #pragma GCC unroll 16
@@ -426,7 +426,7 @@ static inline void tf_merge_last_int64_8x4(int64_x4 *v, const int64_t *row, int6
 
 // Merges a sorted run of `width` items and that of the others of n, multiples of 2 4, from both
 // ends at once. Which run is next is computed, for a processor cannot guess it.
-static inline void tf_merge_runs_int64_8x4(const int64_t *restrict row, int64_t *restrict to, long width, long n) {
+static __attribute__((noinline)) void tf_merge_runs_int64_8x4(const int64_t *restrict row, int64_t *restrict to, long width, long n) {
   const long step = 2 * 4;
   long a = step, b = width, a_last = width - step, b_last = n - 2 * step;
   int64_t *end = to + n - step;

@@ -14,6 +14,11 @@ typedef __INT64_TYPE__ int64_t;
 typedef __UINT32_TYPE__ uint32_t;
 typedef __UINT64_TYPE__ uint64_t;
 
+// floor(a / 2^b); 0 or -1 for shifts by the width or more, and for negative ones.
+static __device__ inline int64_t tf_right_shift_int64(int64_t a, int64_t b) {
+  return (int64_t)(a >> ((uint64_t)b < 64 ? b : 64 - 1));
+}
+
 // The bits of x.
 static __device__ inline uint32_t tf_bits_float(float x) {
   union {
@@ -46,11 +51,6 @@ static __device__ inline float tf_select_float(bool8_t condition, float chosen, 
 
 // What an unsigned integer is sorted by.
 static __device__ inline uint32_t tf_key_uint32(uint32_t item) {
-  return item;
-}
-
-// What an unsigned integer is sorted by.
-static __device__ inline uint64_t tf_key_uint64(uint64_t item) {
   return item;
 }
 
@@ -209,134 +209,6 @@ static __device__ inline void tf_sort_items_uint32(uint32_t *__restrict__ row, u
     tf_merge_sort_uint32(row, scratch, n);
 }
 
-// Sorts at most `most` items, 16 or 32: each goes where the number of those before it says.
-static __device__ inline void tf_sort_run_uint64(const uint64_t *row, uint64_t *to, uint64_t n, uint64_t most) {
-  uint64_t items[32];
-  uint64_t keys[32], places[32];
-  for (uint64_t i = 0; i < n; i++)
-    items[i] = row[i];
-  for (uint64_t i = 0; i < most; i++) {
-    keys[i] = i < n ? tf_key_uint64(items[i]) : (uint64_t)-1;
-    places[i] = 0;
-  }
-  for (uint64_t j = 0; j < most; j++)
-    for (uint64_t i = 0; i < most; i++)
-      places[i] += (keys[j] < keys[i]) | ((keys[j] == keys[i]) & (j < i));
-  for (uint64_t i = 0; i < n; i++)
-    to[places[i]] = items[i];
-}
-
-// Merges two sorted runs that lie one after the other: `width` items, and the others of n. Goes on
-// from both ends at once, as far as no run can end on the way. Places are computed, not chosen: a
-// processor cannot guess which run is next.
-static __device__ inline void tf_merge_uint64(const uint64_t *__restrict__ row, uint64_t *__restrict__ to, long width, long n) {
-  long a = 0, b = width, a_last = width - 1, b_last = n - 1, first = 0, last = n - 1;
-  while (a <= a_last && b <= b_last) {
-    long steps = a_last - a < b_last - b ? a_last - a : b_last - b;
-    for (long i = 0; i <= steps; i++) {
-      long takes_b = tf_key_uint64(row[b]) < tf_key_uint64(row[a]);
-      long takes_a = tf_key_uint64(row[b_last]) < tf_key_uint64(row[a_last]);
-      to[first++] = row[a + (b - a) * takes_b];
-      to[last--] = row[b_last + (a_last - b_last) * takes_a];
-      a += 1 - takes_b;
-      b += takes_b;
-      a_last -= takes_a;
-      b_last -= 1 - takes_a;
-    }
-  }
-  for (; a <= a_last; a++)
-    to[first++] = row[a];
-  for (; b <= b_last; b++)
-    to[first++] = row[b];
-}
-
-// Merges four runs of `width` items, the first with the second and the third with the fourth, side by
-// side: a processor works on both at once.
-static __device__ inline void tf_merge_two_uint64(const uint64_t *__restrict__ row, uint64_t *__restrict__ to, long width) {
-  long a = 0, b = width, a_last = width - 1, b_last = 2 * width - 1;
-  long c = 2 * width, d = 3 * width, c_last = 3 * width - 1, d_last = 4 * width - 1;
-  for (long i = 0; i < width; i++) {
-    long takes_b = tf_key_uint64(row[b]) < tf_key_uint64(row[a]);
-    long takes_a = tf_key_uint64(row[b_last]) < tf_key_uint64(row[a_last]);
-    long takes_d = tf_key_uint64(row[d]) < tf_key_uint64(row[c]);
-    long takes_c = tf_key_uint64(row[d_last]) < tf_key_uint64(row[c_last]);
-    to[i] = row[a + (b - a) * takes_b];
-    to[2 * width - 1 - i] = row[b_last + (a_last - b_last) * takes_a];
-    to[2 * width + i] = row[c + (d - c) * takes_d];
-    to[4 * width - 1 - i] = row[d_last + (c_last - d_last) * takes_c];
-    a += 1 - takes_b;
-    b += takes_b;
-    a_last -= takes_a;
-    b_last -= 1 - takes_a;
-    c += 1 - takes_d;
-    d += takes_d;
-    c_last -= takes_c;
-    d_last -= 1 - takes_c;
-  }
-}
-
-// Sorts in runs of 32, then merges pairs of runs, back and forth between the row and `scratch`.
-static __device__ inline void tf_merge_sort_uint64(uint64_t *__restrict__ row, uint64_t *__restrict__ scratch, long n) {
-  if (n <= 16) {
-    tf_sort_run_uint64(row, row, (uint64_t)n, 16);
-    return;
-  }
-  long rounds = 0, whole = n - n % 32;
-  for (long width = 32; width < n; width *= 2)
-    rounds++;
-  uint64_t *from = rounds % 2 ? scratch : row, *to = rounds % 2 ? row : scratch;
-  for (long i = 0; i < whole; i += 32)
-    tf_sort_run_uint64(row + i, from + i, 32, 32);
-  if (whole < n) tf_sort_run_uint64(row + whole, from + whole, (uint64_t)(n - whole), 32);
-  for (long width = 32; width < n; width *= 2) {
-    long i = 0;
-    for (; n - i >= 4 * width; i += 4 * width)
-      tf_merge_two_uint64(from + i, to + i, width);
-    for (; i < n; i += 2 * width) {
-      long rest = n - i < 2 * width ? n - i : 2 * width;
-      tf_merge_uint64(from + i, to + i, rest < width ? rest : width, rest);
-    }
-    uint64_t *last = from;
-    from = to;
-    to = last;
-  }
-}
-
-// Sorts by so many bytes of the keys, from `byte` on, the lowest first; what is equal in all keys is
-// left out.
-static __device__ inline void tf_radix_sort_uint64(uint64_t *__restrict__ row, uint64_t *__restrict__ scratch, long n, long byte, long bytes) {
-  uint64_t *from = row, *to = scratch;
-  for (long shift = 8 * byte; shift < 8 * (byte + bytes); shift += 8) {
-    long places[256] = {0}, total = 0;
-    for (long i = 0; i < n; i++)
-      places[tf_key_uint64(from[i]) >> shift & 255]++;
-    if (places[tf_key_uint64(from[0]) >> shift & 255] == n) continue;
-    for (long digit = 0; digit < 256; digit++) {
-      long count = places[digit];
-      places[digit] = total;
-      total += count;
-    }
-    for (long i = 0; i < n; i++) {
-      uint64_t item = from[i];
-      to[places[tf_key_uint64(item) >> shift & 255]++] = item;
-    }
-    uint64_t *last = from;
-    from = to;
-    to = last;
-  }
-  for (long i = 0; i < n && from != row; i++)
-    row[i] = from[i];
-}
-
-// Sorts n items by so many bytes of their keys from `byte` on; those below count in ties only.
-// `scratch` has room for as many.
-static __device__ inline void tf_sort_items_uint64(uint64_t *__restrict__ row, uint64_t *__restrict__ scratch, long n, long byte, long bytes) {
-  if (bytes <= 4 && n >= 256)
-    tf_radix_sort_uint64(row, scratch, n, byte, bytes);
-  else
-    tf_merge_sort_uint64(row, scratch, n);
-}
-
 // Stores a row of n elements in ascending order; `to` may be the row. `keys` has room for 2 n.
 static __device__ inline void tf_sort_float(const float *row, float *to, uint32_t *keys, long n) {
   for (long i = 0; i < n; i++)
@@ -345,23 +217,16 @@ static __device__ inline void tf_sort_float(const float *row, float *to, uint32_
   tf_put_sorted_float(row, to, keys, n);
 }
 
-// Stores the positions of a row's n elements in ascending order. `scratch` has room for n.
-static __device__ inline void tf_argsort_float(const float *row, int64_t *order, uint64_t *scratch, long n) {
-  uint64_t *items = (uint64_t *)order;
-  for (long i = 0; i < n; i++)
-    items[i] = (uint64_t)tf_order_float(row[i]) << 32 | (uint64_t)i;
-  tf_sort_items_uint64(items, scratch, n, 4, sizeof(float));
-  for (long i = 0; i < n; i++)
-    order[i] = (int64_t)(items[i] & 0xffffffff);
-}
-
 // order = np.argsort(x, axis=0)
-// [order_rows] reads 1.41 KiB, writes 2.81 KiB, 2160 operations
-// 9 blocks of 64 threads; one thread goes through what cannot be shared
+// [order_rows] reads 1.41 KiB, writes 2.81 KiB, 174960 operations
+// 9 blocks of 64 threads
 extern "C" __global__ void __launch_bounds__(64) ranked_order_rows(TF_IN(float) x, TF_OUT(int64_t) order_rows) {
   const int j = blockIdx.x;
   TF_SHARED(float, order_rows_row, [40]);
-  TF_SHARED(uint64_t, order_rows_work, [40]);
+  TF_SHARED(float, items_1, [40]);
+  TF_SHARED(float, items_2, [40]);
+  TF_SHARED(int64_t, places_1, [40]);
+  TF_SHARED(int64_t, places_2, [40]);
   {
     const int i = threadIdx.x;
     if (i < 40) {
@@ -369,8 +234,51 @@ extern "C" __global__ void __launch_bounds__(64) ranked_order_rows(TF_IN(float) 
     }
   }
   __syncthreads();
-  if (threadIdx.x == 0) {
-    tf_argsort_float(TF_RAW(order_rows_row), TF_RAW(order_rows) + 40 * j, TF_RAW(order_rows_work), 40);
+  {
+    const int element = threadIdx.x;
+    if (element < 40) {
+      float item_1;
+      int64_t before_1;
+      item_1 = order_rows_row[element];
+      before_1 = 0;
+      for (int other = 0; other < 32; other++) {
+        if (32 * (element / 32) + other < 40) {
+          before_1 = (int64_t)((uint64_t)before_1 + (uint64_t)(int64_t)(32 * (element / 32) + other - element < 0 ? !((item_1 < order_rows_row[32 * (element / 32) + other]) | ((item_1 == item_1) & (order_rows_row[32 * (element / 32) + other] != order_rows_row[32 * (element / 32) + other]))) : (order_rows_row[32 * (element / 32) + other] < item_1) | ((order_rows_row[32 * (element / 32) + other] == order_rows_row[32 * (element / 32) + other]) & (item_1 != item_1))));
+        }
+      }
+      items_1[before_1 + 32 * (element / 32)] = item_1;
+      places_1[before_1 + 32 * (element / 32)] = (long)element;
+    }
+  }
+  __syncthreads();
+  {
+    const int element = threadIdx.x;
+    if (element < 40) {
+      float item_1;
+      int64_t before_1;
+      int64_t tried;
+      float other_item;
+      item_1 = items_1[element];
+      before_1 = 0;
+      for (int step = 0; step < 6; step++) {
+        tried = (int64_t)((uint64_t)before_1 + (uint64_t)tf_right_shift_int64(32, (long)step));
+        if ((tried <= 32) & ((int64_t)((uint64_t)(long)(-32 * (element / 32) + 32) + (uint64_t)tried) <= 40)) {
+          other_item = items_1[tried - 32 * (element / 32) + 31];
+          if (element / 32 >= 1 ? !((item_1 < other_item) | ((item_1 == item_1) & (other_item != other_item))) : (other_item < item_1) | ((other_item == other_item) & (item_1 != item_1))) {
+            before_1 = tried;
+          }
+        }
+      }
+      items_2[before_1 + element % 32] = item_1;
+      places_2[before_1 + element % 32] = places_1[element];
+    }
+  }
+  __syncthreads();
+  {
+    const int element = threadIdx.x;
+    if (element < 40) {
+      order_rows[40 * j + element] = places_2[element];
+    }
   }
 }
 
