@@ -75,3 +75,11 @@ def test_compiled() -> None:
 def test_what_is_refused_has_a_remedy(function: Any, error: type, remedy: str) -> None:
     with pytest.raises(error, match=re.escape(remedy)):
         tinyfuse.jit(function)(np.arange(6.0))
+
+
+def test_bins_are_found_by_vectors():
+    """No place is hidden from the compiler: that is needed where conditions are added up."""
+    x = np.linspace(-5, 5, 100_000)
+    text = tinyfuse.jit(lambda x: np.histogram(x, 50, (-4.0, 4.0))[0]).lower(x).as_text("c")
+    assert "tf_place" not in text
+    assert "minimum - 1 : minimum" in text
