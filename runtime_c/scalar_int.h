@@ -103,6 +103,25 @@ static inline int_t tf_wrap_index_int(int_t a, int_t b) {
   return least < last ? least : last;
 }
 
+// The same by a jump that is seldom taken: for steps of which no vectors are made.
+static inline int_t tf_wrap_seldom_int(int_t a, int_t b) {
+  return __builtin_expect((uint_t)a < (uint_t)b, 1) ? a : tf_wrap_index_int(a, b);
+}
+
+// Whether index a is that of none of b elements, from either end; by such a jump too.
+static inline bool8_t tf_is_outside_int(int_t a, int_t b) {
+  if (__builtin_expect((uint_t)a < (uint_t)b, 1)) return 0;
+  return (a < -b) | (a >= b);
+}
+
+// The end a of a slice of b elements: from their end where it is negative; the nearest if outside.
+static inline int_t tf_slice_end_int(int_t a, int_t b) {
+  if (__builtin_expect((b >= 0) & ((uint_t)a <= (uint_t)b), 1)) return a;
+  int_t end = a < 0 ? (int_t)(a + b) : a;
+  int_t least = end < 0 ? 0 : end;
+  return least < b ? least : b;
+}
+
 // chosen where the condition holds, else other. Both are loaded before, since gcc 12 mixes up loads
 // behind several conditions, in steps of a loop that it writes out.
 static inline int_t tf_select_int(bool8_t condition, int_t chosen, int_t other) {

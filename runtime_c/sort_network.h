@@ -95,8 +95,8 @@ static inline void tf_merge_all_network(vector_t *v, long count) {
     if (count <= ROWS && count * LANES > ROWS) tf_merge_halves_network(v + r, count);
 }
 
-// Sorts ROWS vectors.
-static inline void tf_sort_block_network(const item_t *row, item_t *to) {
+// Sorts ROWS vectors. Much code, which compilers are not to repeat.
+static __attribute__((noinline)) void tf_sort_block_network(const item_t *row, item_t *to) {
   static const uint8_t pairs[][2] = {NETWORK};
   vector_t v[ROWS], runs[ROWS];
 #pragma GCC unroll 16
@@ -157,7 +157,7 @@ static inline void tf_merge_last_network(vector_t *v, const item_t *row, item_t 
 
 // Merges a sorted run of `width` items and that of the others of n, multiples of 2 LANES, from both
 // ends at once. Which run is next is computed, for a processor cannot guess it.
-static inline void tf_merge_runs_network(const item_t *restrict row, item_t *restrict to, long width, long n) {
+static __attribute__((noinline)) void tf_merge_runs_network(const item_t *restrict row, item_t *restrict to, long width, long n) {
   const long step = 2 * LANES;
   long a = step, b = width, a_last = width - step, b_last = n - 2 * step;
   item_t *end = to + n - step;
@@ -181,7 +181,7 @@ static inline void tf_merge_runs_network(const item_t *restrict row, item_t *res
 // Sorts n items, and returns where they are then: in the row or in `scratch`. Either has room for
 // ROWS * LANES more.
 static inline item_t *tf_sort_items_network(item_t *row, item_t *scratch, long n) {
-  const item_t greatest = (item_t)(~(uitem_t)0 >> 1);
+  const item_t greatest = (item_t)((uitem_t)-1 >> 1);
   const long block = ROWS * LANES;
   long padded = n <= block ? block : (n + 2 * LANES - 1) / (2 * LANES) * (2 * LANES);
   for (long i = n; i < padded; i++)

@@ -189,3 +189,24 @@ def test_a_choice_by_number_takes_the_nearest_branch():
         found = tinyfuse.jit(chosen)(np.int64(index), np.float64(3.0))
         assert found == (4.0 if index <= 0 else 6.0)
     assert choices(chosen, np.int64(0), np.float64(3.0)) == 0
+
+
+def with_scalar_types(x, n):
+    total, part = np.float64(x.sum()), np.float32(x[0])
+    state = np.float64(0)
+    for i in range(300):
+        state = state * 0.5 + np.float32(i) * np.int64(i)
+    for i in range(n):
+        state = state + np.float16(i) / np.float64(i + 1)
+    return total, part, np.float32(x), np.int64(x[1] * 3), state, np.float32(n), np.float64(3)
+
+
+def test_scalar_types_of_numpys_are_called_with_what_is_traced():
+    x = np.arange(3.0) + 0.3
+    jitted = tinyfuse.jit(with_scalar_types, dynamic="n")
+    for found, expected in zip(jitted(x, 70), with_scalar_types(x, 70), strict=True):
+        assert type(found) is type(expected)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    kinds = [eqn.primitive.name for eqn in jitted.trace(x, 70).graph.eqns]
+    assert kinds.count("loop") == 2

@@ -23,6 +23,7 @@ from tinyfuse.errors import (
     NonFiniteError,
     OverlapError,
     SignatureMismatchError,
+    UnsupportedArgumentError,
 )
 from tinyfuse.runtime.device_array import DeviceArray, as_device_array, copied
 from tinyfuse.runtime.driver import Device, Stream, copy_to_device, copy_to_host
@@ -446,6 +447,26 @@ def test_arrays_of_another_gpu(monkeypatch: pytest.MonkeyPatch, library: Any):
     assert words.get(library, "float32[5, 100] lies on GPU 1, and not on <GPU 0: emul") in str(
         caught.value
     )
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_captured_arrays_are_numpys(stream: Stream, library: Any):
+    weights = library(copied(X, stream))
+    for function in (lambda x: x * weights, lambda x: np.dot(x.T, weights)):
+        with pytest.raises(UnsupportedArgumentError) as caught:
+            on_gpu(function)(X)
+        assert str(caught.value).partition("\n")[0] == (
+            f"a {type(weights).__name__} on a GPU is no argument of the function, and only those "
+            "are read there: pass it as one"
+        )
+
+
+def test_numpy_copies_nothing_unasked(stream: Stream):
+    for function in (np.asarray, np.sin, lambda array: array + X, lambda array: X + array):
+        with pytest.raises(TypeError):
+            function(copied(X, stream))
+    with pytest.raises(TypeError, match=r"^numpy does not copy arrays from a GPU unasked: write x"):
+        np.asarray(copied(X, stream))
 
 
 @pytest.mark.parametrize("target", ["c", "cuda-emulated"])

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cuda_kernels import normal, source
 from tinyfuse.errors import CudaError, DeviceMemoryError, NoGpuError
-from tinyfuse.runtime import driver_declarations, emulator_declarations
+from tinyfuse.runtime import driver_declarations, emulator_declarations, nvrtc_declarations
 from tinyfuse.runtime.device_array import copied, empty
 from tinyfuse.runtime.driver import Device, Driver, Event, Memory, Module, Stream, launch
 from tinyfuse.testing.fake_gpu import FakeDriver, FakeState
@@ -43,7 +43,7 @@ def put_transpose(function: object, stream: Stream, x, y) -> None:
     launch(function, stream, (2, 2, 1), (32, 8, 1), numbers)
 
 
-@pytest.mark.parametrize("module", [driver_declarations, emulator_declarations])
+@pytest.mark.parametrize("module", [driver_declarations, emulator_declarations, nvrtc_declarations])
 def test_declarations_are_what_cffi_generates(module, tmp_path: Path):
     text = Path(module.__file__).read_text()
     declared = [line for line in text.splitlines() if line.startswith("    ") and line[-1] == ";"]

@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 import tinyfuse
-from tinyfuse.errors import ArgumentError, InvalidArgumentError, NumberConversionError
+from tinyfuse.errors import (
+    ArgumentError,
+    InPlaceWriteError,
+    InvalidArgumentError,
+    NumberConversionError,
+)
 
 LINE = np.random.default_rng(0).standard_normal(90)
 
@@ -148,7 +153,6 @@ def test_what_cannot_be():
 @pytest.mark.parametrize(
     ("what", "function"),
     [
-        ("np.arange", lambda n: np.arange(n)),
         ("np.arange", lambda n: np.arange(0, stop=2 * n)),
         ("a grid", lambda n: np.mgrid[:n, :3]),
         ("a grid", lambda n: np.r_[0:n]),
@@ -268,3 +272,73 @@ def test_the_variable_of_a_loop_without_turns_has_no_value():
     assert str(raised.value).split("\n")[0] == (
         "the variable of a loop without turns has no value after it: give it one before"
     )
+
+
+def with_ranges(n, start, x):
+    sums = np.zeros(2)
+    for i in range(1, 40):
+        sums[0] += (x[:i] * np.arange(i)).sum()
+        sums[1] += np.arange(i, 0, -1) @ x[:i] + np.arange(i - 3, 2 * i, 3).max(initial=i)
+        x[i : 2 * i] += np.arange(i)
+        x[:i] = np.arange(start, start + i) * 0.25
+    numbers = np.arange(n).sum(), np.arange(start, n, 2).prod(), np.arange(n).min(initial=4)
+    return sums, x[np.arange(n)].max(initial=n), *numbers
+
+
+def test_ranges_to_such_integers_have_as_many_elements():
+    jitted = tinyfuse.jit(with_ranges, dynamic=("n", "start"))
+    for n, start in ((7, 2), (1, 3), (0, 0), (-2, -5), (40, -3)):
+        found, expected = (f(n, start, np.arange(80.0) % 7) for f in (jitted, with_ranges))
+        np.testing.assert_array_equal(found[0], expected[0])
+        assert found[1:] == expected[1:]
+    assert jitted.cache_info().misses == 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda n: (np.arange(n) * 0.5).sum(),
+        lambda n: np.arange(n).cumsum()[::-1].sum(),
+        lambda n: np.arange(n, dtype=np.float32).sum(),
+        lambda n: np.arange(0, 2 * n, n).sum(),
+        lambda n: np.arange(stop=n, start=0).sum(),
+    ],
+)
+def test_other_ranges_to_such_integers_are_refused(function: Callable[[int], Any]):
+    with pytest.raises(NumberConversionError) as raised:
+        tinyfuse.jit(lambda n: function(n), dynamic="n")(3)
+    assert str(raised.value).split("\n")[0] == (
+        "np.arange to an integer of a loop or of a dynamic argument has a length that is known "
+        "only when the compiled function runs; take a part of a range of known length: "
+        "np.arange(len(x))[:n]"
+    )
+
+
+def rebound(x, y, n):
+    for _ in range(n):
+        x = x + y
+    x[0] = 9.0
+    return x
+
+
+def rebound_in_inner_turns(x, y, n):
+    for i in range(4):
+        for _ in range(i):
+            x = x + y
+        x[i] = y[0]
+    return x + n
+
+
+def test_an_array_that_turns_may_have_bound_anew_is_not_written():
+    """Without turns it would be the caller's."""
+    with pytest.raises(InPlaceWriteError) as raised:
+        tinyfuse.jit(rebound, dynamic="n")(LINE.copy(), LINE, 3)
+    assert str(raised.value).startswith(
+        "an array that is one of two, as data decides, can't be written afterwards: copy it, as in "
+        "x = x.copy()\n  decided at test_dynamic.py:"
+    )
+    mine, its = LINE.copy(), LINE.copy()
+    jitted = tinyfuse.jit(rebound_in_inner_turns, dynamic="n")
+    expected = rebound_in_inner_turns(mine, LINE, 3)
+    np.testing.assert_array_equal(jitted(its, LINE, 3), expected)
+    np.testing.assert_array_equal(its, mine)

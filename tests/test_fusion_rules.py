@@ -21,7 +21,7 @@ from tinyfuse.loops.rewrite import values_of
 from tinyfuse.lower.lower import lower
 from tinyfuse.machine import REFERENCE
 from tinyfuse.records import replace
-from tinyfuse.schedule import groups, planner, stencils, written_out
+from tinyfuse.schedule import group_seats, groups, planner, stencils, written_out
 from tinyfuse.schedule.groups import Grouping
 from tinyfuse.schedule.places import STACK_LIMIT
 from tinyfuse.schedule.planner import default_schedule
@@ -237,7 +237,7 @@ def test_a_loop_does_not_go_through_too_many_arrays(monkeypatch: pytest.MonkeyPa
     arrays = [ones(300, 100)] * 16
     program = lowered(updates(8), *arrays)
     assert (len(program.kernels), most_streams(program)) == (1, 3)
-    monkeypatch.setattr(groups, "STREAMS", 1000)
+    monkeypatch.setattr(group_seats, "STREAMS", 1000)
     assert most_streams(lowered(updates(8), *arrays)) == 24
 
 
@@ -374,7 +374,7 @@ def test_what_takes_elements_one_by_one_finds_them_computed(
     """Vectors compute exponentials, of many short rows as one; not a chain over each row."""
     (kernel,) = lowered(totals_of_exponentials, ones(10000, 31)).kernels
     assert [loop.variable.extent for loop in loops_of(kernel)][:4] == [313, 32 * 31, 32, 31]
-    monkeypatch.setattr(Grouping, "_rows_at_once", lambda self, units, depth: 1)
+    monkeypatch.setattr(Grouping, "rows_at_once", lambda self, units, depth: 1)
     assert kernels_of(lowered(totals_of_exponentials, ones(10000, 31))) == ["exp_1", "out"]
     monkeypatch.setattr(groups, "VECTOR_ROW", 1)
     (kernel,) = lowered(totals_of_exponentials, ones(10000, 31)).kernels
@@ -394,7 +394,7 @@ def test_exponentials_go_through_rows_that_vectors_do_not_fit_as_one(
 ) -> None:
     """Half of each row would be computed element by element."""
 
-    monkeypatch.setattr(Grouping, "_rows_at_once", lambda self, units, depth: 1)
+    monkeypatch.setattr(Grouping, "rows_at_once", lambda self, units, depth: 1)
 
     def loops_of_exponentials(columns: int) -> list[int]:
         kernels = lowered(shifted_shares, ones(10000, columns)).kernels

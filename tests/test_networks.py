@@ -278,3 +278,51 @@ def test_convolutions_of_one_image_that_are_pooled_are_fused_all_the_same(caplog
     program = lowered(layers, (1, 8, 28, 28), (32, 8, 3, 3), (32, 8, 3, 3))
     assert not caplog.messages
     assert len(program.kernels) < len(program.unfused().kernels)
+
+
+@pytest.mark.parametrize(
+    ("channels", "tile"), [(16, "16 < 16"), (32, "32 < 32"), (48, "16 < 48"), (64, "32 < 64")]
+)
+def test_tiles_are_no_wider_than_the_channels_fill(channels: int, tile: str):
+    weight = (channels, channels, 3, 3)
+    program = lowered(
+        lambda x, weight: nn.relu(nn.conv(nn.relu(nn.conv(x, weight)), weight)),
+        (1, channels, 56, 56),
+        weight,
+    )
+    tiles = [line for line in str(program.schedule).splitlines() if " unroll, " in line]
+    assert len(tiles) == 2
+    assert all(f" by {tile} padded, i3 by 8 < " in line for line in tiles)
+
+
+TAPS = "i3 < 28 vector, k < 3 reduced unroll, l < 3 reduced unroll"
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (lambda x, w: nn.depthwise_conv(x, w, padding=1), ((1, 64, 28, 28), (64, 3, 3))),
+        (lambda x, w: nn.depthwise_conv(x, w, stride=2), ((1, 64, 57, 57), (64, 3, 3))),
+    ],
+)
+def test_taps_of_each_channel_are_added_up_before_anything_is_stored(
+    function: Callable[..., Any], shapes: tuple[tuple[int, ...], ...]
+):
+    program = lowered(function, *shapes)
+    assert len(program.kernels) == 1
+    assert TAPS in str(program.schedule)
+    text = program.as_text("c")
+    assert text.count("out_acc = __builtin_fmaf(") == 9
+    assert text.count("= out_acc;") == 1
+    arrays = [ArraySpec("float32", shape) for shape in shapes]
+    check_equivalence(function, *arrays, exact=False, schedules=1, examples=1)
+
+
+def test_taps_along_one_axis_are_added_up_before_anything_is_stored():
+    program = lowered(lambda x, w: nn.conv(x, w), (8, 1, 4000), (1, 1, 9))
+    assert "k < 3992 vector, l < 9 reduced unroll" in str(program.schedule)
+
+
+def test_taps_that_take_many_operations_are_not_written_out():
+    program = lowered(lambda x: nn.max_pool(x, 3, stride=1), (1, 64, 30, 30))
+    assert "k < 3 reduced, l < 3 reduced, i3 < 28 vector" in str(program.schedule)

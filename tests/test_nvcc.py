@@ -66,8 +66,9 @@ def test_no_nvcc(own_place: Path):
         find_nvcc()
     assert str(caught.value) == (
         "compiling for a GPU needs nvcc, and there is none on PATH, in CUDA_HOME or in "
-        "/usr/local/cuda: install NVIDIA's CUDA toolkit, or name nvcc in the environment variable "
-        'NVCC; target="cuda-emulated" runs the same kernels on the CPU'
+        "/usr/local/cuda: install NVIDIA's CUDA toolkit or its package nvidia-cuda-nvrtc, or name "
+        'nvcc in the environment variable NVCC; target="cuda-emulated" runs the same kernels on '
+        "the CPU"
     )
 
 

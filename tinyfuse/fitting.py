@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tinyfuse.config import compile_log as log
 from tinyfuse.errors import CudaCompilerNotFoundError
 from tinyfuse.lower.device_registers import WORDS, Remedies, Remedy
-from tinyfuse.runtime.nvcc import compile_cubin, find_nvcc
+from tinyfuse.runtime.nvrtc import built_cubin, require_compiler
 
 if TYPE_CHECKING:
     from tinyfuse.compilation import Lowered
@@ -32,7 +32,7 @@ def fitted(lowered: Lowered, architecture: str) -> Lowered:
 
 
 def fitted_for_gpu(lowered: Lowered) -> Lowered:
-    """The same for the GPU of this computer; as it is where there is no nvcc to ask.
+    """The same for the GPU of this computer; as it is where there is no compiler to ask.
 
     Raises NoGpuError where there is none.
     """
@@ -40,7 +40,7 @@ def fitted_for_gpu(lowered: Lowered) -> Lowered:
 
     device = default_device()
     try:
-        find_nvcc()
+        require_compiler()
     except CudaCompilerNotFoundError:
         return lowered
     return fitted(lowered, device.architecture)
@@ -50,7 +50,7 @@ def _spilled(lowered: Lowered, architecture: str) -> dict[str, int]:
     """Bytes that kernels spill, by the names they have before they are mapped to a device."""
     if not lowered.origins:
         return {}
-    cubin = compile_cubin(lowered.cuda[0].text, lowered.traced.name, architecture)
+    cubin = built_cubin(lowered.cuda[0].text, lowered.traced.name, architecture)
     spilled = dict.fromkeys(lowered.origins.values(), 0)
     for name, taken in cubin.resources.items():
         spilled[lowered.origins[name]] += taken.spilled

@@ -15,6 +15,7 @@ from tinyfuse.emit.entry import EntryCalls
 from tinyfuse.emit.exponentials import line_with_quotients, lines_with_exponentials
 from tinyfuse.emit.expression import Expressions, InLoop
 from tinyfuse.emit.interleaving import INTERLEAVED, has_long_steps
+from tinyfuse.emit.jumps import is_chain, is_usual
 from tinyfuse.emit.pieces import PIECES, writes_pieces
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.emit.vectors import VectorLoop
@@ -396,7 +397,7 @@ class KernelText:
         expressions = self.expressions
         around = expressions.inside
         lane = node.variable if node.kind is LoopKind.VECTOR else None
-        expressions.inside = InLoop(may_be_written_out(node), reduces(node), lane)
+        expressions.inside = InLoop(may_be_written_out(node), reduces(node), lane, is_chain(node))
         body = self.block(node.body, "  ")
         expressions.inside = around
         begun = [line for line in body if line[2] not in " }"]  # the first line of each statement
@@ -409,7 +410,9 @@ class KernelText:
         return [head + " {", *body, "}"]
 
     def choice(self, node: If, indent: str) -> list[str]:
-        lines = [f"{indent}if ({self.value(node.test)}) {{", *self.block(node.then, indent + "  ")]
+        test = self.value(node.test)
+        test = f"__builtin_expect({test}, 1)" if is_usual(node) else test
+        lines = [f"{indent}if ({test}) {{", *self.block(node.then, indent + "  ")]
         otherwise = node.otherwise
         while len(otherwise) == 1 and isinstance(otherwise[0], If):
             inner = otherwise[0]

@@ -18,7 +18,10 @@ from tinyfuse.stage.expr import Cast, Const, Expr, Load, Op, is_select, walk
 
 _COMPARING = ("sign", "heaviside")  # operations that compare, but do not give a bool
 # Operations through which C compilers follow an address, and those that may fold to nothing.
-_FOLLOWED = ("add", "subtract", "multiply", "negative", "wrap_index", "minimum", "maximum")
+_FOLLOWED = (
+    *("add", "subtract", "multiply", "negative", "minimum", "maximum"),
+    *("wrap_index", "slice_end"),
+)
 
 
 class _Share(IntEnum):

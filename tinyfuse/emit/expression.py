@@ -11,6 +11,7 @@ from tinyfuse.emit.alternating import added_constant
 from tinyfuse.emit.casts import cast_text
 from tinyfuse.emit.ctext import CText, Precedence, call, const_text, enclosed
 from tinyfuse.emit.decided_places import DecidedPlaces
+from tinyfuse.emit.jumps import SELDOM, checked_index
 from tinyfuse.emit.scalar import op_text
 from tinyfuse.emit.zeros import Zeros
 from tinyfuse.loops.ir import Buffer, Local, Scope
@@ -34,11 +35,13 @@ class InLoop(NamedTuple):
 
     written_out: whether gcc makes several of its steps one. reduces: whether it combines all its
     steps, of which gcc makes vectors only without jumps. lane: its variable, if it goes by vectors.
+    chained: see `jumps.is_chain`.
     """
 
     written_out: bool = False
     reduces: bool = False
     lane: Axis | None = None
+    chained: bool = False
 
 
 class Expressions:
@@ -119,13 +122,17 @@ class Expressions:
             if negated is not None:
                 operand = done[negated]
                 return op_text("exact_negative", [operand], [node.dtype], node.dtype, self.used)
-            operands = [done[operand] for operand in node.operands]
-            dtypes = [operand.dtype for operand in node.operands]
+            checked = checked_index(node) if self.inside.chained else None
+            operation, of = ("is_outside", checked) if checked else (node.name, node.operands)
+            operands = [done[operand] for operand in of]
+            dtypes = [operand.dtype for operand in of]
             exact = zeros.meet_in(node) or (self._mixes_up(node.dtype) and _loads_by_data(node))
             exact = exact or (self.inside.reduces and _chooses_by_data(node))
             if node in self.subtracted and not exact:
                 return self._unlike_difference(node, operands)
-            name = f"exact_{node.name}" if exact else node.name
+            if self.inside.chained:
+                operation = SELDOM.get(operation, operation)
+            name = f"exact_{node.name}" if exact else operation
             return op_text(name, operands, dtypes, node.dtype, self.used)
         if isinstance(node, Cast):
             return cast_text(done[node.operand], node.operand.dtype, node.dtype, self.used)

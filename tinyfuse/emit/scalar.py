@@ -56,9 +56,10 @@ def op_text(
 ) -> CText:
     """The operation `name` on operands of `dtypes`, with a result of `dtype`.
 
-    `name` is a row of `SCALAR_OPS`, `fma`, or what stands for an operator that gcc would get wrong
-    (`exact_add`, `exact_subtract`, `exact_negative`, `exact_select`: see the prelude); the dtypes
-    are those of a loop of numpy's ufunc. A select evaluates only what it chooses.
+    `name` is a row of `SCALAR_OPS`, `fma`, what stands for an operator that gcc would get wrong
+    (`exact_add`, `exact_subtract`, `exact_negative`, `exact_select`: see the prelude), or what
+    jumps in its place (`wrap_seldom`, `is_outside`: see `jumps`); the dtypes are those of a loop of
+    numpy's ufunc. A select evaluates only what it chooses.
     """
     kind = "u" if is_half(dtypes[-1]) else dtypes[-1].kind  # of those the bits are chosen
     return _FORMS[name][kind](Operation(name, operands, dtypes, dtype, used))
@@ -172,6 +173,9 @@ _FORMS: dict[str, Row] = {
     "fmin": _integers(prelude("minimum")) | _bools(bitwise_and) | _floats(prelude("fmin")),
     "select": _all(select),
     "wrap_index": _integers(prelude("wrap_index")),
+    "wrap_seldom": _integers(prelude("wrap_seldom")),
+    "is_outside": _integers(prelude("is_outside")),
+    "slice_end": _integers(prelude("slice_end")),
     "rank_nan_last": _floats(prelude("rank_nan_last")),
     "rank_nan_first": _floats(prelude("rank_nan_first")),
     "of_rank_nan_last": _integers(of_bits("of_rank_nan_last")),

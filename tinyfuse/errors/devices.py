@@ -59,9 +59,10 @@ class EmulationError(TinyfuseError):
 
 
 class CudaCompilerNotFoundError(CompilerNotFoundError):
-    """There is no nvcc, or the environment variable NVCC names none.
+    """There is no nvcc and no NVRTC, or the environment variable NVCC names no nvcc.
 
     tinyfuse looks for what NVCC says (a program and perhaps arguments, quoted as for a shell), then
-    for nvcc on PATH, in CUDA_HOME and in /usr/local/cuda. It comes with NVIDIA's CUDA toolkit.
-    Without one, `target="cuda-emulated"` runs the same kernels on the CPU.
+    for NVRTC, which compiles within this process (`pip install nvidia-cuda-nvrtc`), then for nvcc
+    on PATH, in CUDA_HOME and in /usr/local/cuda: it comes with NVIDIA's CUDA toolkit. Without all
+    of these, `target="cuda-emulated"` runs the same kernels on the CPU.
     """

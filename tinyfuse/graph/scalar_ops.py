@@ -53,6 +53,11 @@ def _wrap_index(index: Any, extent: Any) -> Any:
     return np.clip(np.where(index < 0, index + extent, index), 0, extent - 1)
 
 
+def _slice_end(end: Any, extent: Any) -> Any:
+    """An end of a slice, counted from that of the axis where negative; the nearest if outside."""
+    return np.clip(np.where(end < 0, end + extent, end), 0, extent)
+
+
 def _rank_row(nan: str) -> ScalarOp:
     loops: Loops = {(real,): bits for real, bits in UNSIGNED.items()}
     return ScalarOp(f"rank_nan_{nan}", lambda x: rank(x, nan), 1, 3, loops=loops)
@@ -175,6 +180,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         _fma_row(),
         *map(_nearest_row, NEAREST),
         ScalarOp("wrap_index", _wrap_index, 2, loops={(INT64, INT64): INT64}),
+        ScalarOp("slice_end", _slice_end, 2, loops={(INT64, INT64): INT64}),
         *[row(nan) for row in (_rank_row, _of_rank_row) for nan in ("last", "first")],
     ]
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import TypeGuard
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from tinyfuse.loops.ir import (
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import with_buffers, with_inside
 from tinyfuse.loops.steps import map_kernels, walk_steps
+from tinyfuse.lower.tidying import tidied
 from tinyfuse.records import replace
 from tinyfuse.stage.expr import Const, Expr, Index, Load, Op
 from tinyfuse.stage.index import Affine, Axis, affine
@@ -171,7 +173,7 @@ class _LoopKernel:
     def kernel(self, program: str) -> Kernel:
         kernels = [node for node in walk_steps(self.loop.steps) if isinstance(node, Kernel)]
         inside = self.repeat(self.loop)
-        body = (*self._declared(inside), *inside, *self.after)
+        body = tidied((*self._declared(inside), *inside, *self.after))
         counts = count(body)
         return Kernel(
             unused(f"{program}_loop", self.taken),
@@ -220,15 +222,19 @@ class _LoopKernel:
             return [While(self.scalar(loop.test), self.steps(loop.steps))]
         assert loop.extent
         name = loop.turn.name if loop.turn else unused("turn", self.taken)
+        name = unused(name, _variables(loop.steps))
         axis = Axis(name, loop.extent)
         if loop.turn:
             self.turns[loop.turn] = Index(affine(axis))
         body = self.steps(loop.steps)
         if not loop.count:
             return [For(axis, LoopKind.SERIAL, body)]
+        turns = self.scalar(loop.count)
+        if _is_register(turns) and turns.source not in _written(loop.steps):
+            return [For(axis, LoopKind.SERIAL, body, turns)]
         count = Local(f"{name}_count", INT64)
         counted = For(axis, LoopKind.SERIAL, body, count)
-        return [Block((Let(count, self.scalar(loop.count)), counted))]
+        return [Block((Let(count, turns), counted))]
 
     def choice(self, choice: Choice) -> Sequence[Statement]:
         *tested, last = choice.branches
@@ -249,6 +255,13 @@ class _LoopKernel:
         return [Block((*named, *stores))] if kept else []
 
 
+def _variables(steps: Steps) -> set[str]:
+    """The names of the loops in kernels."""
+    kernels = [node.function for node in walk_steps(steps) if isinstance(node, Kernel)]
+    inside = [each for kernel in kernels for each in walk_statements(kernel.body)]
+    return {each.variable.name for each in inside if isinstance(each, For)}
+
+
 def _not_streamed(statements: Sequence[Statement]) -> tuple[Statement, ...]:
     """What a turn stores, the next one may read."""
     found: list[Statement] = []
@@ -258,6 +271,10 @@ def _not_streamed(statements: Sequence[Statement]) -> tuple[Statement, ...]:
         else:
             found.append(with_inside(node, _not_streamed))
     return tuple(found)
+
+
+def _is_register(value: Expr) -> TypeGuard[Load]:
+    return isinstance(value, Load) and value.source.scope is Scope.REGISTER
 
 
 def _scalar(buffer: Buffer) -> Load:

@@ -43,6 +43,7 @@ from tinyfuse.lower.reads import Reads, reads_of
 from tinyfuse.lower.regions import Regions
 from tinyfuse.lower.registers import require_registers, with_registers
 from tinyfuse.lower.rows_in_results import with_rows_in_results
+from tinyfuse.lower.rows_of_joined import with_rows_in_joined
 from tinyfuse.lower.scratch import plan_scratch
 from tinyfuse.lower.sharing import place_over, shares
 from tinyfuse.lower.storage import Names, Storage, parts_of, whole_lines
@@ -228,7 +229,7 @@ class _Lowering(ChainLowering):
         spent = counts.cost()
         return Kernel(
             self._kernel_name(stage),
-            body if self.machine.device else with_rows_in_results(body),
+            body if self.machine.device else with_rows_in_results(with_rows_in_joined(body)),
             counts.parameters(),
             frozenset(counts.written),
             tuple(s.name for s in computed),

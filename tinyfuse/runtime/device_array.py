@@ -84,6 +84,9 @@ class DeviceArray(OnDevice):
         array = np.ndarray(self.shape, self.dtype, memory, self.address - low, self.strides)
         return array if self.is_contiguous else array.copy()
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        raise TypeError("numpy does not copy arrays from a GPU unasked: write x.numpy()")
+
     @property
     def is_contiguous(self) -> bool:
         """Whether its elements lie in C order, without gaps."""

@@ -11,14 +11,14 @@ from tinyfuse.errors import DeviceArrayError
 from tinyfuse.runtime.device_array import ALIGNMENT, DeviceArray, aligned, copied, empty
 from tinyfuse.runtime.device_plan import DevicePlan
 from tinyfuse.runtime.driver import Device, Graph, Stream, copy_to_host, default_device
-from tinyfuse.runtime.nvcc import compile_cubin
+from tinyfuse.runtime.nvrtc import built_cubin
 
 Compile = Callable[[CudaProgram, Device], bytes]
 
 
 def cubin(program: CudaProgram, device: Device) -> bytes:
-    """The program's text, compiled by nvcc for the device."""
-    return compile_cubin(program.text, program.name, device.architecture).path.read_bytes()
+    """The program's text, compiled for the device."""
+    return built_cubin(program.text, program.name, device.architecture).path.read_bytes()
 
 
 class DeviceEntry:
@@ -31,8 +31,8 @@ class DeviceEntry:
 
     Raises:
         NoGpuError: there is none.
-        CudaCompilerNotFoundError: there is no nvcc.
-        CompilationError: nvcc refused the text.
+        CudaCompilerNotFoundError: there is neither NVRTC nor nvcc.
+        CompilationError: the compiler refused the text.
         CudaError: the device cannot load the kernels.
     """
 

@@ -10,8 +10,10 @@ import re
 import shlex
 import shutil
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from tinyfuse.cache_directory import sha256
 from tinyfuse.errors import CompilationError, CudaCompilerNotFoundError
@@ -20,7 +22,7 @@ from tinyfuse.runtime import cache
 from tinyfuse.runtime.build import keep_refused, log, refusal, run_compiler, without_comments
 from tinyfuse.runtime.toolchain import ask_version, environment, programs
 
-CACHE_VERSION = "1"
+CACHE_VERSION = "2"
 PLACES = ("/usr/local/cuda/bin/nvcc", "/opt/cuda/bin/nvcc")
 
 # No contraction of multiply and add, divisions and roots rounded once, subnormals as they are: the
@@ -29,6 +31,7 @@ FLAGS = (
     *("-std=c++17", "-O3", "-cubin", "-fmad=false", "-prec-div=true", "-prec-sqrt=true"),
     *("-ftz=false", "-Xptxas", "-v"),
 )
+SOURCE, MADE = "kernel.cu", "kernel.so"  # in the folder where a compiler works
 _REPORT = "// ptxas: "  # stands before each line of its words, in the text that is kept
 
 _ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
@@ -78,12 +81,36 @@ def compile_cubin(text: str, name: str, architecture: str, *, head: str = "") ->
         CacheError: the cache directory is not safe to use.
     """
     command, identity = find_nvcc()
-    arguments = [*command, *FLAGS, f"-arch={architecture}"]
-    parts = (CACHE_VERSION, identity, *arguments, without_comments(head + text))
+    line = [*command, *FLAGS, f"-arch={architecture}", SOURCE, "-o", MADE]
+    return cubin_of(text, name, architecture, Compiler(line, identity, _run(line)), head=head)
+
+
+class Compiler(NamedTuple):
+    """How a text becomes a cubin.
+
+    command: what is said of it, with all options. identity: the same for the same cubins.
+    run: makes `MADE` of `SOURCE` in a folder, and may leave other files in another one; gives a
+    status, 0 if that went well, and what ptxas said.
+    """
+
+    command: list[str]
+    identity: str
+    run: Callable[[Path, Path], tuple[int, str]]
+
+
+def _run(line: list[str]) -> Callable[[Path, Path], tuple[int, str]]:
+    return lambda folder, where: run_compiler(line, folder, environment(where))
+
+
+def cubin_of(
+    text: str, name: str, architecture: str, compiler: Compiler, *, head: str = ""
+) -> Cubin:
+    """As `compile_cubin`, by any compiler."""
+    parts = (CACHE_VERSION, compiler.identity, *compiler.command, without_comments(head + text))
     key = sha256("\0".join(parts).encode())
     found = cache.lookup(key)
     if found is None:
-        found = _compile(head, text, name, arguments, key)
+        found = _compile(head, text, name, compiler, key)
     return Cubin(found, architecture, parse_resources(_words(found)))
 
 
@@ -138,8 +165,9 @@ def _find(chosen: str, path: str, home: str) -> tuple[tuple[str, ...], str]:
             return _identified((place,))
     raise CudaCompilerNotFoundError(
         "compiling for a GPU needs nvcc, and there is none on PATH, in CUDA_HOME or in "
-        "/usr/local/cuda: install NVIDIA's CUDA toolkit, or name nvcc in the environment variable "
-        'NVCC; target="cuda-emulated" runs the same kernels on the CPU'
+        "/usr/local/cuda: install NVIDIA's CUDA toolkit or its package nvidia-cuda-nvrtc, or name "
+        'nvcc in the environment variable NVCC; target="cuda-emulated" runs the same kernels on '
+        "the CPU"
     )
 
 
@@ -159,27 +187,24 @@ def _is_nvcc(version: str) -> bool:
     return "NVIDIA" in version and "Cuda compiler" in version
 
 
-def _compile(head: str, text: str, name: str, arguments: list[str], key: str) -> Path:
+def _compile(head: str, text: str, name: str, compiler: Compiler, key: str) -> Path:
     cache.log.info("miss: %s %s", name, key[:12])
     start = time.perf_counter()
-    place = cache.written(lambda where: _compile_in(where, head, text, name, arguments, key))
+    place = cache.written(lambda where: _compile_in(where, head, text, name, compiler, key))
     spent = (time.perf_counter() - start) * 1e3
-    log.info("%s: %s in %.0f ms", name, shlex.join(arguments), spent)
+    log.info("%s: %s in %.0f ms", name, shlex.join(compiler.command), spent)
     return place
 
 
-def _compile_in(
-    where: Path, head: str, text: str, name: str, arguments: list[str], key: str
-) -> Path:
-    command = [*arguments, "kernel.cu", "-o", "kernel.so"]
+def _compile_in(where: Path, head: str, text: str, name: str, compiler: Compiler, key: str) -> Path:
     with cache.building(where) as folder:
-        source, cubin, kept = folder / "kernel.cu", folder / "kernel.so", folder / "kernel.c"
-        source.write_text(f'{head}#line 1 "kernel.cu"\n{text}' if head else text)
-        status, words = run_compiler(command, folder, environment(where))
+        source, cubin, kept = folder / SOURCE, folder / MADE, folder / "kernel.c"
+        source.write_text(f'{head}#line 1 "{SOURCE}"\n{text}' if head else text)
+        status, words = compiler.run(folder, where)
         if status or not cubin.exists():
             cache.require_space(where, words)
             refused = keep_refused(where, source, name, key)
-            raise CompilationError(refusal(name, text, command, status, words, refused))
+            raise CompilationError(refusal(name, text, compiler.command, status, words, refused))
         kept.write_text(text + "".join(f"\n{_REPORT}{line}" for line in words.splitlines()))
         return cache.store(where, key, kept, cubin)
 

@@ -27,12 +27,14 @@ FRAME_BYTES = 1 << 17
 # Operations and stored stages of one group: the C compiler's time grows faster than a function.
 GROUP_OPERATIONS = 1000
 GROUP_UNITS = 24
+# How many times as many where crowds of units are loops of their own inside the frame.
+CROWDED = 10
 # Elements of a row from which on vectors are full for most of it.
 VECTOR_ROW = 64
 # Places of the frame for each core, so that threads have something to share.
 PLACES_PER_CORE = 2
-# Arrays that one loop may go through together: more than that, and processors lose sight of them.
-STREAMS = 12
+# Units that, if they read the same, are computed together before others join them.
+CROWD = 4
 # Elements of a row that are computed one after the other, before those of the next stage.
 CHUNK = 1024
 
@@ -70,10 +72,14 @@ class Unit:
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """Units in the order of the program; `depth` axes of each make up the frame."""
+    """Units in the order of the program; `depth` axes of each make up the frame.
+
+    inner: groups of some of them with a deeper frame, each computed as a whole.
+    """
 
     units: list[Unit]
     depth: int
+    inner: list[Group] = field(default_factory=list)
 
     @property
     def leader(self) -> Unit:
@@ -118,6 +124,11 @@ class Grouping:
         self.sources: dict[Unit, dict[Stage, None]] = {unit: {} for unit in self.units}
         for unit in self.units:
             self._connect(unit)
+        # Whether many units read the same, as those of a butterfly do.
+        self.is_crowded = any(
+            sum(unit.is_elementwise for unit in readers) >= CROWD
+            for readers in self.readers.values()
+        )
         self.reasons: dict[Stage, str] = {}  # why a unit is not with what reads it
         self.merged: dict[tuple[Group, Group], tuple[Group, str | None]] = {}
         # Where in the program groups begin and end, in ascending order.
@@ -139,7 +150,12 @@ class Grouping:
 
     def form(self) -> list[Group]:
         """The groups of more than one unit."""
-        for _, first, second in sorted(self._pairs(), key=lambda pair: pair[0]):
+        pairs = sorted(self._pairs(), key=lambda pair: pair[0])
+        if self.is_crowded:
+            for depth in range(max(len(unit.outer) for unit in self.units), 1, -1):
+                for _, first, second in pairs:
+                    self._join(self.units[first], self.units[second], depth)
+        for _, first, second in pairs:
             self._join(self.units[first], self.units[second])
         groups = dict.fromkeys(self.group_of[unit] for unit in self.units)
         return [group for group in groups if len(group.units) > 1]
@@ -163,11 +179,14 @@ class Grouping:
             saved.setdefault(pair, 0)
         return [((-gain, *pair), *pair) for pair, gain in saved.items() if pair[0] != pair[1]]
 
-    def _join(self, first: Unit, second: Unit) -> None:
+    def _join(self, first: Unit, second: Unit, depth: int = 0) -> None:
+        """Make one group of those of two units, unless its frame is less deep than this."""
         one, other = self.group_of[first], self.group_of[second]
         if one is other:
             return
         group, reason = self._merged(one, other)
+        if group.depth < depth:
+            return
         reason = reason or self._crossing(group.units)
         if reason:
             if second in self.readers.get(first.root, ()):
@@ -183,11 +202,31 @@ class Grouping:
         if (one, other) not in self.merged:
             units = sorted([*one.units, *other.units], key=lambda unit: self.order[unit.root])
             depth = self._depth(one, other)
-            if self._splits_rows(units, depth) and self._rows_at_once(units, depth - 1) > 1:
+            if self._splits_rows(units, depth) and self.rows_at_once(units, depth - 1) > 1:
                 depth -= 1
             group = Group(units, depth)
-            self.merged[one, other] = group, self._refusal(units, group.depth)
+            group.inner = [inner for each in (one, other) for inner in self._inner(each, group)]
+            self.merged[one, other] = group, self._refusal(group)
         return self.merged[one, other]
+
+    def _inner(self, part: Group, group: Group) -> list[Group]:
+        """The groups that a part of a group leaves in it."""
+        whole = part.depth > group.depth and len(part.units) >= CROWD
+        return [part] if whole else part.inner
+
+    def _is_in_order(self, group: Group) -> bool:
+        """Whether each unit is computed before those that read it, where each inner group is
+        computed as a whole in place of its last unit."""
+        places = {unit: self.order[unit.root] for unit in group.units}
+        for inner in group.inner:
+            places.update(dict.fromkeys(inner.units, places[inner.leader]))
+        inside = {unit: inner for inner in group.inner for unit in inner.units}
+        return all(
+            places[unit] < places[reader] or inside.get(unit) is inside.get(reader, unit)
+            for unit in group.units
+            for reader in self.readers.get(unit.root, ())
+            if reader in places
+        )
 
     def _depth(self, one: Group, other: Group) -> int:
         """How many outer axes of all units of two groups go along with one another."""
@@ -209,9 +248,10 @@ class Grouping:
 
     # --- rules ------------------------------------------------------------------------------------
 
-    def _refusal(self, units: Sequence[Unit], depth: int) -> str | None:
+    def _refusal(self, group: Group) -> str | None:
         """Why units cannot, or should not, be one group; None if they should, as far as units
         outside have no say."""
+        units, depth = group.units, group.depth
         if any(unit.root in self.alone for unit in units):
             return "that is left alone, as asked for"
         if len({unit.root in self.fixed for unit in units}) > 1:
@@ -229,13 +269,17 @@ class Grouping:
         if work >= PARALLEL_ELEMENTS and places < PLACES_PER_CORE * self.machine.cores:
             return f"threads would share only {places} steps"
         narrow = work >= PARALLEL_ELEMENTS and any(self._is_narrow(unit, depth) for unit in units)
-        if narrow and self._rows_at_once(units, depth) == 1:
+        if narrow and self.rows_at_once(units, depth) == 1:
             return f"rows of less than {VECTOR_ROW} elements are too short for vectors"
         if work >= PARALLEL_ELEMENTS and self._splits_rows(units, depth):
             return f"rows of less than {VECTOR_ROW} elements are better one with the next"
-        if len(units) > GROUP_UNITS or sum(u.operations for u in units) > GROUP_OPERATIONS:
-            return f"one kernel would do more than {GROUP_OPERATIONS} operations"
-        if self._frame_bytes(units, depth) > FRAME_BYTES:
+        more = CROWDED if self.is_crowded else 1
+        operations = sum(unit.operations for unit in units)
+        if len(units) > more * GROUP_UNITS or operations > more * GROUP_OPERATIONS:
+            return f"one kernel would do more than {more * GROUP_OPERATIONS} operations"
+        if group.inner and not self._is_in_order(group):
+            return "what one loop computes is read before all of it is computed"
+        if self._frame_bytes(group) > FRAME_BYTES:
             return f"more than {FRAME_BYTES} bytes would be kept at each step"
         return self._saves(units)
 
@@ -244,7 +288,7 @@ class Grouping:
         inner = [axis for axis in unit.root.axes if axis not in unit.outer[:depth]]
         return unit.root in self.slow and 1 < math.prod(a.extent for a in inner) < VECTOR_ROW
 
-    def _rows_at_once(self, units: Sequence[Unit], depth: int) -> int:
+    def rows_at_once(self, units: Sequence[Unit], depth: int) -> int:
         """How many short rows one unit computes before the next one does: then its vectors go
         through all their elements as one row. 1 where rows are long, or there are few."""
         if not depth:
@@ -283,20 +327,28 @@ class Grouping:
             return None
         return "nothing is gained"
 
-    def _frame_bytes(self, units: Sequence[Unit], depth: int) -> int:
+    def _frame_bytes(self, group: Group) -> int:
         """What the group keeps for one place of its frame."""
-        inside = set(units)
+        inside = set(group.units)
         kept = 0
-        for unit in units:
+        for unit in group.units:
+            depth = self._kept_in(unit, group).depth
             for stage in (unit.root, *unit.parts):
                 frame = set(unit.outer[:depth] if stage is unit.root else unit.outer)
                 along = unit.along.get(stage, {})
                 extents = [a.extent for a in stage.axes if along.get(a) not in frame]
-                if stage is not unit.root or not self._is_kept(unit, inside):
+                if stage is not unit.root or not self.is_kept(unit, inside):
                     kept += math.prod(extents) * stage.dtype.itemsize
         return kept
 
-    def _is_kept(self, unit: Unit, inside: Collection[Unit]) -> bool:
+    def _kept_in(self, unit: Unit, group: Group) -> Group:
+        """The innermost group that has all readers of a unit."""
+        for inner in group.inner:
+            if unit in inner.units and not self.is_kept(unit, inner.units):
+                return self._kept_in(unit, inner)
+        return group
+
+    def is_kept(self, unit: Unit, inside: Collection[Unit]) -> bool:
         """Whether a unit's result is needed outside of its group."""
         if unit.root in self.outputs:
             return True
@@ -331,40 +383,6 @@ class Grouping:
 
     def _consumers(self, unit: Unit) -> list[Unit]:
         return list(self.readers.get(unit.root, ()))
-
-    # --- seats ------------------------------------------------------------------------------------
-
-    def seats(self, group: Group) -> dict[Stage, Seat]:
-        """Where the units of a group, but for the leader, are computed."""
-        leader, depth, step = group.leader, group.depth, 1
-        inside = set(group.units)
-        whole = all(depth == len(unit.outer) and unit.is_elementwise for unit in group.units)
-        if not whole:
-            step = self._rows_at_once(group.units, depth)
-        elif self._streams(group) > STREAMS:
-            depth, step = (depth - 1, 1) if depth > 1 else (1, CHUNK)
-        found = {}
-        for unit in group.units[:-1]:
-            pairs = tuple(zip(unit.outer[:depth], leader.outer[:depth], strict=True))
-            read = any(reader in inside for reader in self.readers.get(unit.root, ()))
-            kept = self._is_kept(unit, inside)
-            found[unit.root] = Seat(
-                leader.root,
-                leader.outer[depth - 1],
-                step,
-                () if read and not kept else pairs,
-                at_root=kept and unit.root not in self.outputs,
-                is_one_element=whole and depth == len(leader.outer) and step == 1,
-            )
-        return found
-
-    def _streams(self, group: Group) -> int:
-        """How many arrays a group goes through."""
-        inside = set(group.units)
-        sources = [source for unit in group.units for source in self.sources[unit]]
-        read = dict.fromkeys(each for each in sources if self.unit_of.get(each) not in inside)
-        written = [unit for unit in group.units if self._is_kept(unit, inside)]
-        return len(read) + len(written)
 
 
 def is_same_element(source: Stage, indices: Sequence[Affine], reader: Stage) -> bool:

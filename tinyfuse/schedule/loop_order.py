@@ -24,6 +24,12 @@ TILE_BYTES = 1 << 14
 # Operations of a stage, in additions, that may be written out for each row of a trip.
 ROW_BUDGET = 16
 
+# Links of a chain that may be written out for each element: few, or the taps of a window; and their
+# operations, in additions. Each element is then stored once, not read and stored for each.
+FEW_LINKS = 7
+TAPS = 32
+TAPS_BUDGET = 32
+
 # Rows and columns of a tile, where a stage goes through an array across its rows: each line of
 # memory is then used as a whole while it is in the innermost cache.
 SQUARE = 32
@@ -54,7 +60,7 @@ def plans(
             ordered[stage] = _shared(stage, loops, visits[stage], machine)
             continue
         if not is_lanes:
-            loops = _by_rows(stage, loops, visits[stage], machine)
+            loops = _by_rows(stage, loops, stage in filled, visits[stage], machine)
         if stage not in inlined and stage not in placed:
             loops = _by_tiles(stage, loops, inlined, machine)
         ordered[stage] = _shared(stage, loops, visits[stage], machine)
@@ -173,7 +179,7 @@ def _part(extent: int, machine: Machine) -> int:
 
 
 def _by_rows(
-    stage: Stage, loops: tuple[Loop, ...], visits: int, machine: Machine
+    stage: Stage, loops: tuple[Loop, ...], filled: bool, visits: int, machine: Machine
 ) -> tuple[Loop, ...]:
     """Several rows to a trip, and rows in tiles where they are long or threads can share nothing
     else, where rows are added to one another."""
@@ -183,6 +189,9 @@ def _by_rows(
     if row.axis not in stage.reduce_axes:
         return loops
     assert stage.body is not None
+    if not filled and _is_short(stage):
+        free = [loop for loop in outer if loop.axis in stage.axes]
+        return (*free, column, *[Loop(axis, 1, LoopKind.UNROLL) for axis in stage.reduce_axes])
     place = next(at for at, loop in enumerate([*outer, row]) if loop.axis in stage.reduce_axes)
     alone = all(loop.axis.extent == 1 for loop in outer[:place])
     threads = machine.cores if alone and visits >= PARALLEL_ELEMENTS else 1
@@ -192,6 +201,21 @@ def _by_rows(
     if row.axis.extent < ROWS or point_cost(stage.body) > ROW_BUDGET:
         return (*outer, row, column)
     return (*outer, Loop(row.axis, ROWS), column, Loop(row.axis, 1, LoopKind.UNROLL))
+
+
+def _is_short(stage: Stage) -> bool:
+    """Whether all links of a stage's chains may be written out."""
+    assert stage.body is not None
+    links = math.prod([axis.extent for axis in stage.reduce_axes])
+    if links * point_cost(stage.body) > TAPS_BUDGET:
+        return False
+    indices = [index for load in stage.reads() for index in load.indices]
+    slides = any(
+        index.depends_on(axis) and any(map(index.depends_on, stage.reduce_axes))
+        for index in indices
+        for axis in stage.axes
+    )
+    return links <= (TAPS if slides else FEW_LINKS)
 
 
 def row_part(extent: int, itemsize: int, threads: int) -> int:

@@ -19,6 +19,8 @@ from tinyfuse.stage.ir import Stage
 
 # Elements of a period from which on a loop over them is worth its while.
 LEAST_PERIOD = 16
+# Elements side by side that come from as many arrays, as the parts of complex numbers do.
+PARTS = 2
 
 
 def split_at_periods(schedule: Schedule, alone: Collection[str]) -> Schedule:
@@ -40,8 +42,11 @@ def _has_plain_loops(schedule: Schedule, stage: Stage) -> bool:
     plan = schedule[stage]
     if plan.inlined or plan.compute_at or stage.reduce_axes or stage.row_axis or stage.scatter:
         return False
-    if not plan.loops or any(
-        loop is not None for each, loop in schedule.places.sites if each is stage
+    last = plan.loops[-1] if plan.loops else None
+    if last is None or any(
+        loop is not None and loop.same(last)
+        for each, loop in schedule.places.sites
+        if each is stage
     ):
         return False
     return [loop.axis for loop in plan.loops] == [*stage.axes] and plan.loops[-1].step == 1
@@ -52,7 +57,19 @@ def _periods(schedule: Schedule, stage: Stage) -> set[int]:
     axis, inlined = stage.axes[-1], schedule.places.inlined
     indices = [index for load in loads_through(stage, inlined) for index in load.indices]
     found = {period for index in indices for period in _divisors(index, axis)}
+    if any(_alternates(index, axis) for index in indices):
+        return {PARTS}
     return {period for period in found if LEAST_PERIOD <= period < axis.extent}
+
+
+def _alternates(index: Affine, axis: Axis) -> bool:
+    """Whether an index is 0 and 1 in turn."""
+    if len(index.terms) != 1 or index.constant:
+        return False
+    ((term, coefficient),) = index.terms
+    if not isinstance(term, Remainder) or term.divisor != PARTS or coefficient != 1:
+        return False
+    return only_axis(term.index) is axis
 
 
 def _divisors(index: Affine, axis: Axis) -> Iterator[int]:
@@ -70,5 +87,7 @@ def _split(schedule: Schedule, stage: Stage, period: int) -> Schedule:
     loops = (*others, replace(last, step=period), replace(last, kind=LoopKind.VECTOR))
     if last.kind is not LoopKind.PARALLEL:
         loops = (*others, Loop(last.axis, period), last)
+    if period == PARTS:
+        loops = (*loops[:-1], replace(loops[-1], kind=LoopKind.UNROLL))
     plans = {**schedule.places.plans, stage: replace(plan, loops=loops)}
     return Schedule(schedule.stages, plans, "split")

@@ -14,6 +14,7 @@ from tinyfuse.schedule.content import Indices, content_of, large_loads
 from tinyfuse.schedule.cost import stage_bytes
 from tinyfuse.schedule.decisions import Decision
 from tinyfuse.schedule.few_rows import stream_few_rows
+from tinyfuse.schedule.group_seats import seats_of
 from tinyfuse.schedule.groups import VECTOR_ROW, Grouping, Read, is_same_element
 from tinyfuse.schedule.loop_legality import WHOLE_ROWS
 from tinyfuse.schedule.loop_order import (
@@ -45,6 +46,7 @@ from tinyfuse.schedule.uses import (
     goes_along,
     lies_across,
     looks_for_each,
+    stands_across,
 )
 from tinyfuse.schedule.vector_products import join_vector_products
 from tinyfuse.schedule.written_out import Texts
@@ -309,6 +311,8 @@ class _Planner:
             return STORE, f"{reader.name} would divide to find each element"
         if content.tests and len(uses) > 1:
             return STORE, f"{reader.name} would test for its edges in {len(uses)} places"
+        if content.cost and self._only_joins(reader) and any(map(stands_across, uses)):
+            return STORE, f"{reader.name} puts it across its rows: as they lie, it is in vectors"
         one_by_one = reader in self.gathering or goes_one_by_one(reader)
         if content.cost >= SLOW_ALONE and one_by_one:
             return STORE, f"{reader.name} goes from one element to the next: vectors compute it"
@@ -320,6 +324,11 @@ class _Planner:
         if content.cost * (repeats - 1) > CHEAP:
             return STORE, f"{reader.name} would compute it {repeats} times over"
         return INLINE, f"{reader.name} takes each element as it is computed"
+
+    def _only_joins(self, stage: Stage) -> bool:
+        """Whether a stage puts others side by side, and computes nothing."""
+        content = self.content[stage]
+        return bool(content.tests) and not content.cost and not stage.reduce_axes
 
     def _splits_rows(self, stage: Stage, uses: list[Use]) -> bool:
         """Whether a reader that computes long on each element, all of them as one row, could not
@@ -360,7 +369,7 @@ class _Planner:
             self.fixed,
         )
         for group in grouping.form():
-            for stage, seat in grouping.seats(group).items():
+            for stage, seat in seats_of(grouping, group).items():
                 self.seats[stage] = seat
                 decisions[stage] = moved(decisions[stage], seat)
         stencils = Stencils(grouping, self.inlined, self.machine)

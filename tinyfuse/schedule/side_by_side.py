@@ -174,6 +174,8 @@ def _sum(
         return None
     if len(stage.reduce_axes) > 1 or loops != [*stage.axes, *stage.reduce_axes]:
         return None
+    if plan.loops[-1].kind is LoopKind.UNROLL:  # side by side already
+        return None
     own, other = side, stage.reduce_axes[0]
     if stage is not root:
         site = plan.compute_at

@@ -18,14 +18,17 @@ from tinyfuse.stage.ir import Stage
 # tiles load more.
 SHAPES = {
     32: (
-        *((6, 4, 1.0), (5, 4, 1.01), (8, 3, 1.03), (8, 2, 1.05)),
+        *((6, 4, 1.0), (5, 4, 1.01), (8, 3, 1.03), (7, 3, 1.04), (8, 2, 1.05), (7, 2, 1.06)),
         *((12, 2, 1.03), (14, 2, 1.03), (24, 1, 1.15)),
     ),
     16: ((6, 2, 1.0), (12, 1, 1.15)),
 }
 # The same where the innermost loop of a chain is short, as over the taps of a convolution: gcc
 # writes it out and then holds more values at a time than one step needs.
-SHAPES_OF_SHORT = {32: ((8, 2, 1.0), (7, 2, 1.03), (6, 2, 1.06)), 16: SHAPES[16]}
+SHAPES_OF_SHORT = {
+    32: ((8, 2, 1.0), (7, 2, 1.03), (6, 2, 1.06), (8, 1, 1.12)),
+    16: SHAPES[16],
+}
 SHORT = 16
 # The vectors of columns where there is one row, where there are two, and so on.
 FOR_FEW = {32: (8, 8, 8, 6, 4), 16: (4, 4, 4, 2, 2)}

@@ -66,6 +66,13 @@ def lies_across(uses: list[Use]) -> bool:
     return any(each != axes[0] for each in axes)
 
 
+def stands_across(use: Use) -> bool:
+    """Whether the rows of a stage are columns of its reader."""
+    if not use.indices or use.indices[-1].is_constant:
+        return False
+    return len(use.reader.axes) > 1 and not use.indices[-1].depends_on(use.reader.axes[-1])
+
+
 def divides(stage: Stage, content: Content, use: Use) -> bool:
     """Whether the reader would have to divide for the addresses or tests of the expression."""
     values = dict(zip(stage.axes, use.indices, strict=True))

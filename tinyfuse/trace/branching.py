@@ -188,14 +188,19 @@ class _Merged:
 
     def _freeze(self, at: int, leaves: list[Any]) -> None:
         """Let nobody write what may be another array too."""
-        reason = (
-            "an array that is one of two, as data decides, can't be written afterwards: copy it, "
-            f"as in x = x.copy()\n  decided at {location(self.source)}"
-        )
+        reason = one_of_two(self.source)
         arrays = [leaf for leaf in leaves if type(leaf) is Tracer and not leaf._scalar]
         for cell in (*arrays, *self.no.roots[at], *self.yes.roots[at]):
             note(cell)
             cell._read_only = reason
+
+
+def one_of_two(source: Source) -> str:
+    """Why an array can't be written that may be another one."""
+    return (
+        "an array that is one of two, as data decides, can't be written afterwards: copy it, "
+        f"as in x = x.copy()\n  decided at {location(source)}"
+    )
 
 
 def _anything(like: Carry) -> Carry:

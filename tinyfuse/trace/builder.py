@@ -232,6 +232,13 @@ class GraphBuilder:
                 )
 
 
+def called(atom: Atom, name: str) -> Atom:
+    """What has no name yet, and nobody has seen, with one."""
+    if type(atom) is Var and atom.name is None:
+        object.__setattr__(atom, "name", name)
+    return atom
+
+
 def _is_var(value: Any) -> bool:
     return type(value) is Var
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from tinyfuse.trace.cells import write
 from tinyfuse.trace.constants import filled_atom
 from tinyfuse.trace.known import known_value
 from tinyfuse.trace.operations import cast_atom, traced
+from tinyfuse.trace.position_bounds import position_bound
 from tinyfuse.trace.recording import FALSE, Part, Recording, also, record
+from tinyfuse.trace.specs import Check
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedFloat, TracedInt
 from tinyfuse.tree import TreeDef
@@ -43,18 +45,25 @@ def traced_loop(
     ).result()
 
 
-def counted_loop(count: Atom, most: int, body: Callable[[TracedInt, Any], Any], init: Any) -> Any:
-    """As many turns as a number says (int64), from none to `most`."""
+def counted_loop(
+    count: Atom,
+    most: int,
+    body: Callable[[TracedInt, Any], Any],
+    init: Any,
+    turns: str = "turn",
+) -> Any:
+    """As many turns as a number says (int64), from none to `most`. turns: what a turn is called."""
     builder = active()
-    index = Var((), INT64, "turn")
+    index = Var((), INT64, turns)
     builder.bounds[index] = 0, max(most - 1, 0)
-    low = builder.define(p.elementwise, (count, _NONE), {"op": "maximum"}, (), INT64)
+    if position_bound(builder, count) is None:
+        count = builder.define(p.elementwise, (count, _NONE), {"op": "maximum"}, (), INT64)
 
     def turn(value: Any) -> Any:
         return body(TracedInt(builder, index), value)
 
     options = {"extent": most, "counted": True}
-    return _Loop(builder, p.loop, options, [index], turn, init, "the function", low).result()
+    return _Loop(builder, p.loop, options, [index], turn, init, "the function", count).result()
 
 
 def traced_while(
@@ -177,11 +186,11 @@ class ClosedLoop:
         builder = part.builder
         carried = [var for var in begun if var is not None]
         reads = recording.reads()
-        flags = [Var((), BOOL) for _ in recording.checks]
+        groups = _saying_the_same(recording.checks)
+        flags = [_flag(group) for group in groups]
         outputs = [*recording.outputs, *part.values(recording)]
         outputs += [
-            also(recording, "logical_or", flag, check.output)
-            for flag, check in zip(flags, recording.checks, strict=True)
+            _any(recording, [flag, *group]) for flag, group in zip(flags, groups, strict=True)
         ]
         written = recording.params[len(self.leading) + len(carried) :]
         last = [] if self.count is None else [self.count]
@@ -203,8 +212,8 @@ class ClosedLoop:
         made = define(builder, self.primitive, operands, params, like, self.source)
         ends = made[: len(carried)]
         part.write_back(made[len(carried) : len(carried) + len(written)])
-        for check, flag in zip(recording.checks, made[len(carried) + len(written) :], strict=True):
-            builder.checks.append(_of_loop(check, flag))
+        for group, flag in zip(groups, made[len(carried) + len(written) :], strict=True):
+            builder.checks.append(_afterwards(group[0], flag))
         return ends
 
 
@@ -234,12 +243,36 @@ def stacks_for(
     return stacks, given[0].tree
 
 
-def _of_loop(check: Any, flag: Var) -> Any:
-    """A check whose value any turn can make true."""
-    message = check.message
-    if check.operand is not None and message.startswith("\n"):
-        message = "a value does not fit where a loop puts it" + message
-    return type(check)(flag, check.error, message, None, None, check.place)
+def _afterwards(check: Check, flag: Var) -> Check:
+    """A check that is made once for all turns of a loop, or after a choice."""
+    return Check(flag, check.error, _said_afterwards(check), None, None, check.place)
+
+
+def _said_afterwards(check: Check) -> str:
+    if check.operand is not None and check.message.startswith("\n"):
+        return "a value does not fit where a loop puts it" + check.message
+    return check.message
+
+
+def _saying_the_same(checks: Iterable[Check]) -> list[list[Check]]:
+    """Checks of which one is enough afterwards."""
+    groups: dict[Any, list[Check]] = {}
+    for check in checks:
+        groups.setdefault((check.error, _said_afterwards(check), check.place), []).append(check)
+    return list(groups.values())
+
+
+def _flag(group: Sequence[Check]) -> Var:
+    return Var((), BOOL, "outside" if group[0].error is errors.IndexingError else "failed")
+
+
+def _any(recording: Recording, checks: Sequence[Check | Var]) -> Atom:
+    """Whether any of some truths holds at the end of a recording."""
+    found: Atom = FALSE
+    for check in checks:
+        truth = check.output if isinstance(check, Check) else check
+        found = truth if found is FALSE else also(recording, "logical_or", found, truth)
+    return found
 
 
 def define(
@@ -324,31 +357,39 @@ def close_choice(
     for recording in parts:
         new = [cell for cell, _ in recording.written if not any(cell is each for each in cells)]
         cells += new
-    checks = [(recording, check) for recording in parts for check in recording.checks]
+    groups = _saying_the_same([check for recording in parts for check in recording.checks])
     values = [[_end_of(recording, cell) for cell in cells] for recording in parts]
     for recording, ends in zip(parts, values, strict=True):
-        recording.outputs = [*recording.outputs, *ends]
+        flags = [_any(recording, [c for c in recording.checks if c in group]) for group in groups]
+        recording.outputs = [*recording.outputs, *ends, *flags]
     reads = list(dict.fromkeys([var for recording in parts for var in recording.reads()]))
     graphs = [
         Graph(
             "branch",
             tuple(reads),
             tuple(each.eqns),
-            (*each.outputs, *[c.output if of is each else FALSE for of, c in checks]),
+            tuple(each.outputs),
         )
         for each in parts
     ]
     named = [cell._value for cell in cells]
-    count = len(parts[0].outputs) - len(cells)
-    like = [Var(atom.shape, atom.dtype) for atom in parts[0].outputs[:count]]
+    count = len(parts[0].outputs) - len(cells) - len(groups)
+    given = [each.outputs[:count] for each in parts]
+    like = [_like_all(atoms) for atoms in zip(*given, strict=True)]
     like += [Var(atom.shape, atom.dtype, getattr(atom, "name", None)) for atom in named]
-    like += [Var((), BOOL) for _ in checks]
+    like += [_flag(group) for group in groups]
     made = define(builder, p.cond, (index, *reads), {"branches": tuple(graphs)}, like, source)
     for cell, output in zip(cells, made[count:], strict=False):
         write(cell, output)
-    for (_, check), flag in zip(checks, made[count + len(cells) :], strict=True):
-        builder.checks.append(_of_loop(check, flag))
+    for group, flag in zip(groups, made[count + len(cells) :], strict=True):
+        builder.checks.append(_afterwards(group[0], flag))
     return made[:count]
+
+
+def _like_all(atoms: Sequence[Atom]) -> Var:
+    """A variable like each of some, with their name if they have one."""
+    names = {getattr(atom, "name", None) for atom in atoms}
+    return Var(atoms[0].shape, atoms[0].dtype, names.pop() if len(names) == 1 else None)
 
 
 def _end_of(recording: Recording, cell: Any) -> Atom:

@@ -1,14 +1,8 @@
-"""Discrete Fourier transforms, as products with small matrices of roots of unity.
-
-A length is taken apart into factors (Cooley and Tukey, 1965): each of them is one product with a
-matrix, with a multiplication by roots in between. A large prime is a convolution of a length that
-is a power of two (Bluestein, 1970). Rounding is in proportion to the logarithm of the length.
-"""
+"""numpy.fft: discrete Fourier transforms of one axis and of several."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,108 +10,30 @@ import numpy as np
 from tinyfuse import errors
 from tinyfuse.dtypes import is_complex, part_dtype
 from tinyfuse.trace.axes import normalize_axis_index
-from tinyfuse.trace.builder import active
-from tinyfuse.trace.constants import constant_atom
+from tinyfuse.trace.butterflies import Pair, minus, pair_of, plus, plus_turned, roots_of, times
 from tinyfuse.trace.dispatch import listed
 from tinyfuse.trace.elementwise import apply
-from tinyfuse.trace.joining import concatenate_
-from tinyfuse.trace.linear_algebra import matmul
-from tinyfuse.trace.operations import cast, reshape, slice_axis, traced
+from tinyfuse.trace.operations import (
+    cast,
+    concatenate,
+    elementwise,
+    filled,
+    reshape,
+    size_of,
+    slice_axis,
+    traced,
+)
 from tinyfuse.trace.padding import pad
 from tinyfuse.trace.selection import of_parts
-from tinyfuse.trace.shape import moveaxis, swapaxes
+from tinyfuse.trace.shape import flip, moveaxis
 from tinyfuse.trace.tracer import Tracer
-
-LARGEST_MATRIX = 16  # up to this extent a transform is one product
-LARGEST_PRIME = 200  # above, a convolution takes less
-
-Array = np.ndarray
-
-
-# -- roots of unity
-
-
-@lru_cache(maxsize=256)
-def _roots(numerators: tuple[int, int], n: int, sign: int) -> Array:
-    """exp(sign 2 pi i j k / n), for all j and k below two extents, in complex256."""
-    first, second = [np.arange(extent, dtype=np.int64) for extent in numerators]
-    return _on_circle(first[:, None] * second % n, n, sign)
-
-
-def _on_circle(turns: Array, n: int, sign: int) -> Array:
-    """exp(sign 2 pi i turns / n), with zeros where a part vanishes. turns: from 0 to n - 1."""
-    angles = turns.astype(np.longdouble) * (_FULL / n)
-    roots = np.cos(angles) + sign * 1j * np.sin(angles)
-    roots.real[4 * turns % (2 * n) == n] = 0
-    roots.imag[2 * turns % n == 0] = 0
-    return roots
-
-
-_FULL = 8 * np.arctan(np.longdouble(1))
-
-
-def _constant(array: Array, dtype: np.dtype) -> Tracer:
-    return Tracer(active(), constant_atom(np.ascontiguousarray(array, dtype)))
-
-
-# -- along the last axis
-
-
-def _transformed(x: Tracer, sign: int) -> Tracer:
-    """The transform of complex or real numbers, not scaled."""
-    n = x.shape[-1]
-    if n == 1:
-        return _as_complex(x)
-    factor = _factor(n)
-    if factor == n:
-        return _by_matrix(x, sign) if n <= LARGEST_PRIME else _by_convolution(x, sign)
-    rows = reshape(x, (*x.shape[:-1], factor, n // factor))
-    over_rows = swapaxes(_transformed(swapaxes(rows, -1, -2), sign), -1, -2)
-    twisted = apply(
-        np.multiply,
-        (over_rows, _constant(_roots((factor, n // factor), n, sign), over_rows.dtype)),
-    )
-    whole = swapaxes(_transformed(twisted, sign), -1, -2)
-    return reshape(whole, x.shape)
-
-
-def _factor(n: int) -> int:
-    """The largest factor that one matrix transforms; else the smallest one, which is prime."""
-    if n <= LARGEST_MATRIX:
-        return n
-    small = [each for each in range(2, LARGEST_MATRIX + 1) if n % each == 0]
-    if small:
-        return small[-1]
-    return next((each for each in range(2, int(n**0.5) + 1) if n % each == 0), n)
-
-
-def _as_complex(x: Tracer) -> Tracer:
-    return x if is_complex(x.dtype) else cast(x, np.result_type(x.dtype, np.complex64))
-
-
-def _by_matrix(x: Tracer, sign: int) -> Tracer:
-    n = x.shape[-1]
-    roots = _roots((n, n), n, sign)
-    if is_complex(x.dtype):
-        return matmul(x, _constant(roots, x.dtype))
-    re, im = [matmul(x, _constant(part, x.dtype)) for part in (roots.real, roots.imag)]
-    return of_parts(re, im)
-
-
-def _by_convolution(x: Tracer, sign: int) -> Tracer:
-    """Bluestein's: j k = (j^2 + k^2 - (k - j)^2) / 2."""
-    n, size = x.shape[-1], 1 << (2 * x.shape[-1] - 2).bit_length()
-    chirp = _on_circle(np.arange(n, dtype=np.int64) ** 2 % (2 * n), 2 * n, sign)
-    filled = np.zeros(size, np.clongdouble)
-    filled[:n] = chirp.conj()
-    filled[size - n + 1 :] = chirp.conj()[:0:-1]
-    x = _as_complex(x)
-    here = _constant(chirp, x.dtype)
-    padded = pad(apply(np.multiply, (x, here)), [(0, 0)] * (x.ndim - 1) + [(0, size - n)])
-    spectrum = _constant(np.fft.fft(filled) / size, x.dtype)
-    found = _transformed(apply(np.multiply, (_transformed(padded, -1), spectrum)), 1)
-    return apply(np.multiply, (slice_axis(found, x.ndim - 1, 0, n), here))
-
+from tinyfuse.trace.transforms import (
+    interleaved,
+    joined,
+    pieces_of_transformed,
+    transformed,
+    transformed_columns,
+)
 
 # -- numpy's functions of one axis
 
@@ -156,6 +72,10 @@ def _taken(a: Any) -> Tracer:
     return cast(x, made if is_complex(x.dtype) else part_dtype(made))
 
 
+def _as_complex(x: Tracer) -> Tracer:
+    return x if is_complex(x.dtype) else cast(x, np.result_type(x.dtype, np.complex64))
+
+
 def _along(x: Tracer, axis: Any, function: Callable[[Tracer], Tracer]) -> Tracer:
     """A function of the last axis, along another one."""
     at = normalize_axis_index(axis, x.ndim)
@@ -167,11 +87,16 @@ def _both_ways(name: str, inverse: bool) -> Callable[..., Tracer]:
     def transform(
         a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
     ) -> Tracer:
-        def of_last(x: Tracer) -> Tracer:
-            x = _sized(x, n, x.ndim - 1)
-            return _scaled(_transformed(x, 1 if inverse else -1), x.shape[-1], inverse, norm)
-
-        return _along(_taken(a), axis, of_last)
+        x = _taken(a)
+        at = normalize_axis_index(axis, x.ndim)
+        x, sign = _sized(x, n, at), 1 if inverse else -1
+        shape, extent = x.shape, x.shape[at]
+        if at == x.ndim - 1:
+            found = transformed(pair_of(x), sign)
+        else:
+            rows = reshape(x, (*shape[:at], extent, size_of(shape[at + 1 :])))
+            found = transformed_columns(pair_of(rows), sign)
+        return reshape(_scaled(found.joined(), extent, inverse, norm), shape)
 
     return transform
 
@@ -186,10 +111,42 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = Non
 
     def of_last(x: Tracer) -> Tracer:
         x = _sized(x, n, x.ndim - 1)
-        half = slice_axis(_transformed(x, -1), x.ndim - 1, 0, x.shape[-1] // 2 + 1)
-        return _scaled(half, x.shape[-1], False, norm)
+        extent = x.shape[-1]
+        found = _halved(x) if extent % 2 == 0 and extent > 2 else transformed(Pair(x, None), -1)
+        half = found.map(lambda part: slice_axis(part, x.ndim - 1, 0, extent // 2 + 1))
+        return _scaled(half.joined(), extent, False, norm)
 
     return _along(_taken(a), axis, of_last)
+
+
+def _halved(x: Tracer) -> Pair:
+    """The first half of the transform of real numbers, by that of half as many complex ones whose
+    parts are those at even places and those at odd ones."""
+    last, n = x.ndim - 1, x.shape[-1]
+    even, odd = [slice_axis(x, last, at, n // 2, 2) for at in (0, 1)]
+    found = transformed(Pair(even, odd), -1)
+    middle = found.map(lambda part: slice_axis(part, last, 1, n // 2 - 1))
+    sums, turned = _apart(middle, middle.map(lambda part: flip(part, last)))
+    roots = roots_of(np.arange(1, n // 2), n, -1, x.dtype)
+    middle = plus_turned(sums, times(turned, roots), -1)
+    middle = middle.map(lambda part: apply(np.multiply, (part, part.dtype.type(0.5))))
+    first = found.map(lambda part: slice_axis(part, last, 0, 1))
+    assert first.im is not None
+    assert middle.im is not None
+    zero = filled(first.re.shape, x.dtype.type(0))
+    ends = [elementwise(op, first.re, first.im) for op in ("add", "subtract")]
+    re = concatenate([ends[0], middle.re, ends[1]], last)
+    return Pair(re, concatenate([zero, middle.im, zero], last))
+
+
+def _apart(x: Pair, other: Pair) -> tuple[Pair, Pair]:
+    """The sum of numbers and the conjugates of others, and their difference."""
+    conjugate = _conjugate(other)
+    return plus(x, conjugate), minus(x, conjugate)
+
+
+def _conjugate(x: Pair) -> Pair:
+    return Pair(x.re, elementwise("negative", x.imaginary))
 
 
 @listed(np.fft.irfft)
@@ -200,15 +157,34 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = No
             raise errors.InvalidArgumentError(
                 f"Invalid number of FFT data points ({extent}) specified."
             )
-        last = x.ndim - 1
-        half = _sized(x, extent // 2 + 1, last)
-        count = (extent + 1) // 2 - 1
-        if count:
-            rest = slice_axis(half, last, count, count, -1)
-            half = concatenate_([half, apply(np.conjugate, (rest,))], axis=last)
-        return _scaled(_transformed(half, 1).real, extent, True, norm)
+        half = pair_of(_sized(x, extent // 2 + 1, x.ndim - 1))
+        real = _doubled(half) if extent % 2 == 0 and extent > 2 else _filled_up(half, extent)
+        return _scaled(real, extent, True, norm)
 
     return _along(_as_complex(_taken(a)), axis, of_last)
+
+
+def _doubled(half: Pair) -> Tracer:
+    """The real numbers of whose transform an even one's first half is given."""
+    last, m = half.re.ndim - 1, half.re.shape[-1] - 1
+    assert half.im is not None
+    zero = filled((*half.re.shape[:-1], 1), half.re.dtype.type(0))
+    whole = Pair(half.re, concatenate([zero, slice_axis(half.im, last, 1, m - 1), zero], last))
+    first = whole.map(lambda part: slice_axis(part, last, 0, m))
+    other = whole.map(lambda part: flip(slice_axis(part, last, 1, m), last))
+    sums, differences = _apart(first, other)
+    roots = roots_of(np.arange(m), 2 * m, 1, half.re.dtype)
+    pieces = pieces_of_transformed(plus_turned(sums, times(differences, roots), 1), 1)
+    return concatenate([interleaved(piece) for piece in pieces], last)
+
+
+def _filled_up(half: Pair, extent: int) -> Tracer:
+    """The same by the whole transform, which has the conjugates of the first half as its other."""
+    last, count = half.re.ndim - 1, (extent + 1) // 2 - 1
+    if count:
+        rest = _conjugate(half.map(lambda part: slice_axis(part, last, count, count, -1)))
+        half = joined([half, rest], last)
+    return transformed(half, 1).re
 
 
 _OTHER_WAY = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}

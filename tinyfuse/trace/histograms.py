@@ -115,10 +115,10 @@ def _corrected(values: Tracer, position: Tracer, inside: Tracer, edges: Tracer) 
     safe = Tracer(active(), select_atom(inside._atom, position._atom, zero._atom, values.shape))
     index = apply(np.minimum, (apply(np.maximum, (cast(safe, INT64), 0)), last))
     before = _all(inside, apply(np.less, (values, take(edges, index))))
-    index = apply(np.subtract, (index, cast(before, INT64)))
+    index = where(before, apply(np.subtract, (index, 1)), index)
     beyond = apply(np.greater_equal, (values, take(edges, apply(np.add, (index, 1)))))
     after = _all(inside, beyond, apply(np.not_equal, (index, last)))
-    corrected: Tracer = apply(np.add, (index, cast(after, INT64)))
+    corrected: Tracer = where(after, apply(np.add, (index, 1)), index)
     return corrected
 
 

@@ -19,7 +19,7 @@ from tinyfuse.trace.known import known_value
 from tinyfuse.trace.operations import Shape, alias, reshape, scalar_copy, size_of, slice_
 from tinyfuse.trace.outputs import full_atom
 from tinyfuse.trace.run_time_parts import RunTimePart, part_of, put
-from tinyfuse.trace.run_time_slices import run_time_slice
+from tinyfuse.trace.run_time_slices import run_time_slice, slice_of
 from tinyfuse.trace.tracer import Tracer
 
 _WORDS = (
@@ -74,7 +74,7 @@ def set_item(x: Tracer, index: Any, value: Any) -> None:
         raise errors.ArgumentTypeError(
             f"'numpy.{x.dtype.name}' object does not support item assignment"
         )
-    part = run_time_slice(x, index)
+    part = slice_of(x, index) if type(value) is RunTimePart else run_time_slice(x, index)
     if part is not None:
         return put(part, value)
     if not is_basic(index):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import linecache
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from tinyfuse.records import dataclass
+from tinyfuse.source import Source
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.weak import TracedInt
 from tinyfuse.trace.weak_integers import as_integer
@@ -67,6 +70,18 @@ def as_items(value: Any) -> Items | None:
     if type(value) is Tracer and value.ndim:
         return Items(len(value), value.__getitem__, kept=False)
     return None
+
+
+def name_of_turn(value: Any, source: Source) -> str:
+    """What the number of a turn is called: as the user calls it, where it is what a range gives."""
+    target = _TARGET.match(linecache.getline(source.file, source.line))
+    counted = type(value) in (range, RunTimeRange) and type(value.start) is int
+    if target is None or not counted or (value.start, value.step) != (0, 1):
+        return "turn"
+    return target[1]
+
+
+_TARGET = re.compile(r"\s*for ([^\W_]\w*) in ")
 
 
 def _range(*args: Any, **keywords: Any) -> RunTimeRange | None:

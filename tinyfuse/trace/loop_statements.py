@@ -7,6 +7,7 @@ from typing import Any
 
 from tinyfuse.config import compile_log as log
 from tinyfuse.graph import primitives as p
+from tinyfuse.graph.control import bodies
 from tinyfuse.graph.ir import Eqn
 from tinyfuse.source import here
 from tinyfuse.trace.branching import choose
@@ -149,7 +150,12 @@ def _is_much(turn: Sequence[Eqn], turns: int) -> bool:
     """Whether turns that are written out would be a long program, and gain nothing: those that
     write arrays are not one kernel together."""
     writes = any(eqn.primitive in (p.update, p.scatter) for eqn in turn)
-    return writes and turns * len(turn) > MOST_EQUATIONS
+    return writes and turns * _length(turn) > MOST_EQUATIONS
+
+
+def _length(eqns: Sequence[Eqn]) -> int:
+    """How many equations there are, those in loops and branches too."""
+    return len(eqns) + sum(_length(graph.eqns) for eqn in eqns for graph in bodies(eqn).values())
 
 
 class While:

@@ -16,7 +16,7 @@ from tinyfuse.trace.builder import active
 from tinyfuse.trace.elementwise import apply
 from tinyfuse.trace.operations import Shape, cast, reduce, shape_text, stretch_atom, traced
 from tinyfuse.trace.tracer import Tracer
-from tinyfuse.trace.weak import TracedFloat
+from tinyfuse.trace.weak import TracedFloat, TracedInt
 
 _NOT_GIVEN: Any = np._NoValue
 
@@ -95,7 +95,7 @@ def from_start(ufunc: np.ufunc, total: Tracer, initial: Any) -> Tracer:
 
 def start_of(initial: Any, dtype: np.dtype) -> Tracer:
     """The argument `initial=` in the dtype of a reduction. Raises what numpy raises."""
-    if type(initial) in (Tracer, TracedFloat):
+    if type(initial) in (Tracer, TracedFloat, TracedInt):
         start = traced(initial)
         if start.ndim:
             raise errors.InvalidArgumentError("setting an array element with a sequence.")

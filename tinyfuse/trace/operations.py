@@ -13,6 +13,7 @@ from tinyfuse.dtypes import BOOL, FLOAT32, SUPPORTED_TEXT, describe, is_half, is
 from tinyfuse.fixed import Constant, written
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
+from tinyfuse.memory import is_on_device
 from tinyfuse.trace.builder import GraphBuilder, active, leaked
 from tinyfuse.trace.cells import Question
 from tinyfuse.trace.layouts import has_view, is_contiguous, is_fortran
@@ -77,6 +78,11 @@ def _as_array(value: Any) -> np.ndarray:
         raise errors.ArrayConversionError(
             f"a {type(value).__name__} of traced values stands where an array is needed: join them "
             "with np.stack"
+        )
+    if is_on_device(value):
+        raise errors.UnsupportedArgumentError(
+            f"a {type(value).__name__} on a GPU is no argument of the function, and only those are "
+            "read there: pass it as one"
         )
     array = np.asarray(value)
     if array.dtype.kind not in "biufc":

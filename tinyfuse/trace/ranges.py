@@ -34,6 +34,7 @@ from tinyfuse.trace.operations import (
 from tinyfuse.trace.operations import (
     copy as copied,
 )
+from tinyfuse.trace.run_time_ranges import run_time_range
 from tinyfuse.trace.selection import promoting, where
 from tinyfuse.trace.stand_ins import replace, stand_in_for, stands_in_for
 from tinyfuse.trace.tracer import Tracer
@@ -51,6 +52,8 @@ def along(extent: int, shape: Shape, axis: int) -> Tracer:
 
 # -- one axis
 
+_ENDS = {"start", "stop", "step"}  # as names of arguments
+
 
 def _as_range(made: np.ndarray, candidates: Sequence[Candidate] = ()) -> Any:
     if not is_supported(made.dtype) or made.ndim != 1:
@@ -60,6 +63,9 @@ def _as_range(made: np.ndarray, candidates: Sequence[Candidate] = ()) -> Any:
 
 @stands_in_for(np.arange)
 def arange(*args: Any, like: Any = None, **kwargs: Any) -> Any:
+    part = run_time_range(args, {"like": like, **kwargs}) if not kwargs.keys() & _ENDS else None
+    if part is not None:
+        return part
     refuse_lengths("np.arange", (*args, *kwargs.values()))
     try:
         args, kwargs = as_numpy((args, kwargs))

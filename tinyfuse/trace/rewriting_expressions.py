@@ -5,6 +5,7 @@
     x < y < z               __tinyfuse_both__(lambda: x < y, lambda: y < z)
     not a                   __tinyfuse_not__(a)
     max(a, b)               __tinyfuse_extreme__(max, a, b)
+    np.float64(a)           __tinyfuse_scalar__(np.float64, a)
 
 In tests, where only truth counts, the parts of `and` and `or` are `__tinyfuse_tested__(a)`. What
 changes anything of Python's stays as it is: both parts run while the function is traced.
@@ -18,7 +19,9 @@ from typing import Any
 from tinyfuse.trace.parts import is_pure
 
 CHOOSE, NOT, EXTREME = "__tinyfuse_choose__", "__tinyfuse_not__", "__tinyfuse_extreme__"
+SCALAR = "__tinyfuse_scalar__"
 BOTH, EITHER, TESTED = "__tinyfuse_both__", "__tinyfuse_either__", "__tinyfuse_tested__"
+_SCALARS = ("float64", "float32", "float16", "int64")
 _INSIDE = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
@@ -80,11 +83,14 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        named = isinstance(node.func, ast.Name) and node.func.id in ("min", "max")
-        starred = any(isinstance(each, ast.Starred) for each in node.args)
-        if not named or node.keywords or starred or len(node.args) < 2:
+        func, starred = node.func, any(isinstance(each, ast.Starred) for each in node.args)
+        if node.keywords or starred:
             return node
-        return self._call(node, EXTREME, node.func, *node.args)
+        if isinstance(func, ast.Name) and func.id in ("min", "max") and len(node.args) > 1:
+            return self._call(node, EXTREME, func, *node.args)
+        if isinstance(func, ast.Attribute) and func.attr in _SCALARS and len(node.args) == 1:
+            return self._call(node, SCALAR, func, *node.args)
+        return node
 
     def _call(self, node: ast.expr, name: str, *args: ast.expr) -> ast.expr:
         """A call in the place of an expression."""

@@ -28,7 +28,7 @@ from tinyfuse.trace.cells import note, write
 from tinyfuse.trace.collecting import Collector
 from tinyfuse.trace.control_flow import ClosedLoop
 from tinyfuse.trace.exchanges import comes_back, end_of, order_of
-from tinyfuse.trace.loop_items import as_items
+from tinyfuse.trace.loop_items import as_items, name_of_turn
 from tinyfuse.trace.python_numbers import number_place
 from tinyfuse.trace.python_state import PythonState
 from tinyfuse.trace.recording import Part, Recorder, Recording
@@ -69,14 +69,15 @@ class Rolled:
         self.loop, self.builder, self.source = loop, builder, source
         self.place: LoopPlace = source.file, source.line
         self.part = Part(builder)
-        self.heads = [Var((), INT64, "turn")]
+        over = getattr(loop, "_items", None)
+        self.heads = [Var((), INT64, name_of_turn(over, source))]
         self.count: int | None = None
         self.slots: dict[int, Slot] = {}
         self.before: list[Any] = []
         self.fixed: dict[int, Any] = {}  # what names are after each turn, made before the loop
         self.collector = Collector(builder, self._fail)
         self._first_cell = builder.cells
-        items = as_items(getattr(loop, "_items", None))
+        items = as_items(over)
         if items is not None:
             self.items = items
             self.count = items.count

@@ -12,7 +12,7 @@ from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.source import Source
-from tinyfuse.trace.branching import choose
+from tinyfuse.trace.branching import choose, one_of_two
 from tinyfuse.trace.builder import GraphBuilder
 from tinyfuse.trace.control_flow import ClosedLoop, is_unknown, truth
 from tinyfuse.trace.loop_items import RunTimeRange
@@ -47,6 +47,9 @@ class _Unsure(Rolled):
             ):
                 self._fail(f"{self._name(at)} is a Python number if there are no turns")
         super()._require_apart(turn, names, tied)
+        for at in self.slots.keys() - tied.keys() if self.none else ():
+            if turn.after[at] is not turn.begun.get(at):
+                self.slots[at].frozen = self.slots[at].frozen or one_of_two(self.source)
 
     def _fixed(self, turn: Turn, names: set[int]) -> dict[int, Any]:
         """None where there may be no turns: then names are what they were."""
@@ -210,6 +213,7 @@ class RolledRange(_Unsure):
         super().__init__(loop, builder, source)
         self.numbers = _Numbers(builder, numbers, loop)
         self.told = None not in self.numbers.bounds
+        self.none = (interval(builder, integer_atom(self.numbers.count, builder))[0] or 0) < 1
         builder.bounds[self.heads[0]] = 0, self.numbers.most - 1
 
     def _item(self) -> Any:

@@ -71,7 +71,7 @@ def trace(
             wanted.add(roll.place)
         except Exception as error:
             places = rolling.failed[:1] or (rolling.rolled if _needs_value(error) else [])
-            asked = isinstance(error, errors.BoolConversionError)
+            asked = isinstance(error, (errors.BoolConversionError, errors.ArrayConversionError))
             if not branches and (asked or (_needs_value(error) and not places)):
                 branches = True  # also for the range of a loop with jumps
                 continue

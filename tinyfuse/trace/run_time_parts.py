@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from tinyfuse import errors
 from tinyfuse.graph.ir import Atom, Literal
 from tinyfuse.trace.builder import active
 from tinyfuse.trace.control_flow import counted_loop
@@ -22,6 +23,7 @@ from tinyfuse.trace.recording import record
 from tinyfuse.trace.run_time_slices import (
     Slice,
     broadcast_length,
+    common_length,
     is_same_number,
     refuse,
     stride_in,
@@ -31,7 +33,10 @@ from tinyfuse.trace.stand_ins import NUMPY
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.unknown_lengths import UnknownLength
 from tinyfuse.trace.weak import TracedFloat, TracedInt
+from tinyfuse.trace.weak_integers import unknown_length
 
+# More elements than any array has: of a range whose end nothing bounds.
+UNBOUNDED = 1 << 62
 # From a place, or an array of places, to what is there.
 Element = Callable[[Any], Any]
 
@@ -206,6 +211,9 @@ def _taken(
     return function(*args, **given)
 
 
+_ONE = Literal(np.int64(1))
+
+
 def origin(atom: Atom) -> Atom:
     """The value that views read."""
     eqn = active().memory.producer(atom)
@@ -333,7 +341,14 @@ def _put(into: Slice, length: Atom, made: Made) -> None:
         into.x[into.at(place)] = element(place)
         return carried
 
-    counted_loop(length, into.most, turn, ())
+    counted_loop(length, into.most, turn, (), "k")
+
+
+def bounded(most: int) -> int:
+    """How many elements there are at most. Raises NumberConversionError where nothing says that."""
+    if most == UNBOUNDED:
+        raise errors.NumberConversionError(unknown_length("np.arange"))
+    return most
 
 
 def kept(length: Atom, most: int, element: Element) -> Element:
@@ -343,8 +358,8 @@ def kept(length: Atom, most: int, element: Element) -> Element:
         values[place] = element(place)
         return values
 
-    room = NUMPY.zeros(most, dtype_of(element, length))
-    values = counted_loop(length, most, turn, room)
+    room = NUMPY.zeros(bounded(most), dtype_of(element, length))
+    values = counted_loop(length, most, turn, room, "k")
     return lambda place: values[place]
 
 
@@ -355,15 +370,28 @@ def elementwise(name: str, function: Callable[..., Any], inputs: Sequence[Any]) 
     """A function of the elements at each place, of parts, arrays with one axis and numbers."""
     given = [value if is_number(value) else as_part(name, value) for value in inputs]
     parts = [value for value in given if isinstance(value, RunTimePart)]
-    length = broadcast_length(*[part._length for part in parts])
+    length, most = _whole(parts)
     elements = [_given(value, length) for value in given]
 
     def made(target: Target | None) -> Element:
         each = [of(target) for of in elements]
         return lambda place: function(*[at(place) for at in each])
 
-    whole = [part._most for part in parts if is_same_number(part._length, length)]
-    return RunTimePart(length, min(whole) if whole else max(part._most for part in parts), made)
+    return RunTimePart(length, most, made)
+
+
+def _whole(parts: Sequence[RunTimePart]) -> tuple[Atom, int]:
+    """The length that parts broadcast to, and the most that it can be.
+
+    A range that nothing bounds meets others of its own length.
+    """
+    long = [part for part in parts if not is_same_number(part._length, _ONE)]
+    most = [part._most for part in long]
+    if UNBOUNDED in most and min(most) < UNBOUNDED:
+        return common_length(*[part._length for part in long]), min(most)
+    length = broadcast_length(*[part._length for part in parts])
+    same = [part._most for part in parts if is_same_number(part._length, length)]
+    return length, min(same) if same else max(part._most for part in parts)
 
 
 def _call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: Any) -> Any:

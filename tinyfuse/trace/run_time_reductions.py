@@ -15,14 +15,21 @@ from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64, INT64, is_complex, is_half, 
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Literal, Var
 from tinyfuse.graph.orders import LANES
+from tinyfuse.graph.ranks import UNSIGNED
 from tinyfuse.graph.scalar_ops import FMA
 from tinyfuse.trace.averages import divided_by_count
 from tinyfuse.trace.branching import choose
-from tinyfuse.trace.builder import active
+from tinyfuse.trace.builder import active, called
 from tinyfuse.trace.control_flow import counted_loop, traced_while
 from tinyfuse.trace.masking import from_start, is_given
 from tinyfuse.trace.operations import cast, scalar_copy
-from tinyfuse.trace.run_time_parts import Element, RunTimePart, as_part, elementwise
+from tinyfuse.trace.run_time_parts import (
+    Element,
+    RunTimePart,
+    as_part,
+    bounded,
+    elementwise,
+)
 from tinyfuse.trace.run_time_slices import common_length, refuse
 from tinyfuse.trace.selection import of_parts
 from tinyfuse.trace.stand_ins import NUMPY
@@ -53,15 +60,20 @@ class _Total:
         return choose(self.length < LANES.few, self._serial, self._in_lanes)
 
     def _in_lanes(self) -> Any:
-        few = lambda: self._block(LANES.few, 0, self.length)  # noqa: E731
         if self.most < LANES.lanes:
-            return few()
-        return choose(self.length < LANES.lanes, few, self._in_blocks)
+            return self._in_few_lanes()
+        return choose(self.length < LANES.lanes, self._in_few_lanes, self._in_blocks)
+
+    def _in_few_lanes(self) -> Any:
+        """Of one or two elements each."""
+        lanes = LANES.few
+        totals = self._joined(NUMPY.full(lanes, self.start, self.dtype), NUMPY.arange(lanes))
+        rest = _from_none(self.length - lanes, LANES.lanes - lanes, "rest")
+        return self._halved(self._with_rest(totals, lanes, rest, LANES.lanes - lanes))
 
     def _serial(self) -> Any:
-        return counted_loop(
-            self.length._atom, self.most, lambda at, total: self._joined(total, at), self.start
-        )
+        turn = lambda at, total: self._joined(total, at)  # noqa: E731
+        return _named(counted_loop(self.length._atom, self.most, turn, self.start, "k"), "total")
 
     def _joined(self, total: Any, at: Any) -> Any:
         """With one more element, or many with one more each."""
@@ -74,37 +86,51 @@ class _Total:
         fused = active().define(p.elementwise, atoms, {"op": FMA}, values[0].shape, self.dtype)
         return Tracer(active(), fused, not values[0].shape)
 
-    def _block(self, lanes: int, first: Any, count: Any) -> Any:
+    def _block(self, first: Any, count: Any) -> Any:
         """The total of so many elements from one on, in lanes that are halved."""
-        steps = count // lanes
+        lanes = LANES.lanes
+        steps = _named(count // lanes, "steps")
 
         def step(number: Any, totals: Any) -> Any:
             return self._joined(totals, NUMPY.arange(lanes) + (first + number * lanes))
 
-        def rest(lane: Any, totals: Any) -> Any:
-            totals[lane] = self._joined(totals[lane], first + steps * lanes + lane)
+        begun = NUMPY.full(lanes, self.start, self.dtype)
+        totals = counted_loop(
+            steps._atom, self.most // lanes, step, _named(begun, "totals"), "step"
+        )
+        rest = _named(count % lanes, "rest")
+        return self._halved(self._with_rest(totals, first + steps * lanes, rest, lanes - 1))
+
+    def _with_rest(self, totals: Any, first: Any, rest: Any, most: int) -> Any:
+        """With one more element for some of the lanes, each."""
+
+        def turn(lane: Any, totals: Any) -> Any:
+            totals[lane] = self._joined(totals[lane], first + lane)
             return totals
 
-        begun = NUMPY.full(lanes, self.start, self.dtype)
-        totals = counted_loop(steps._atom, self.most // lanes, step, begun)
-        totals = counted_loop((count % lanes)._atom, lanes - 1, rest, totals)
-        return getattr(NUMPY, self.op)(totals)
+        return counted_loop(rest._atom, most, turn, _named(totals, "totals"), "lane")
+
+    def _halved(self, totals: Any) -> Any:
+        return _named(getattr(NUMPY, self.op)(totals), "total")
 
     def _in_blocks(self) -> Any:
         """Blocks whose totals are joined pairwise."""
         size = LANES.block
         if self.most <= size:
-            return self._block(LANES.lanes, 0, self.length)
-        blocks, most = (self.length + (size - 1)) // size, -(-self.most // size)
+            return self._block(0, self.length)
+        blocks, most = (self.length + (size - 1)) // size, -(-bounded(self.most) // size)
+        _named(blocks, "count")
 
         def block(number: Any, totals: Any) -> Any:
-            left = self.length - number * size
-            whole = choose(left < size, lambda: left, lambda: size)
-            totals[number] = self._block(LANES.lanes, number * size, whole)
+            first = number * size
+            count = NUMPY.minimum(self.length - first, size)
+            totals[number] = self._block(
+                first, _from_none(TracedInt(active(), count._atom), size, "count")
+            )
             return totals
 
-        totals = counted_loop(blocks._atom, most, block, NUMPY.zeros(most + 2, self.dtype))
-        return self._pairwise(totals, blocks, most)
+        begun = _named(NUMPY.zeros(most + 2, self.dtype), "blocks")
+        return self._pairwise(counted_loop(blocks._atom, most, block, begun, "block"), blocks, most)
 
     def _pairwise(self, totals: Any, blocks: Any, most: int) -> Any:
         def pair(at: Any, totals: Any) -> Any:
@@ -113,13 +139,24 @@ class _Total:
 
         def round_(state: Any) -> Any:
             totals, left = state
-            active().bounds[left._atom] = 1, most
-            totals = counted_loop((left // 2)._atom, most // 2 + 1, pair, totals)
-            totals[left // 2] = totals[NUMPY.maximum(left - 1, 0)]
+            active().bounds[_named(left, "left")._atom] = 1, most
+            totals = counted_loop((left // 2)._atom, most // 2 + 1, pair, totals, "pair")
+            totals[left // 2] = totals[left - 1]
             return totals, (left + 1) // 2
 
         totals, _ = traced_while(lambda state: state[1] > 1, round_, (totals, blocks))
-        return totals[0]
+        return _named(totals[0], "total")
+
+
+def _named(value: Any, name: str) -> Any:
+    called(value._atom, name)
+    return value
+
+
+def _from_none(number: Any, most: int, name: str) -> Any:
+    """A number that is known to be from none to another."""
+    active().bounds[number._atom] = 0, most
+    return _named(number, name)
 
 
 # -- what is reduced
@@ -211,7 +248,7 @@ def _truth(start: bool, join: np.ufunc) -> Callable[..., Any]:
         def turn(at: Any, truth: Any) -> Any:
             return join(truth, cast(NUMPY.asarray(element(at)), BOOL))
 
-        return counted_loop(part._length, part._most, turn, np.bool_(start))
+        return counted_loop(part._length, part._most, turn, np.bool_(start), "k")
 
     return run
 
@@ -241,23 +278,35 @@ def _extreme(ufunc: np.ufunc) -> Callable[..., Any]:
         words = "zero-size array to reduction operation"
         if not is_given(initial):
             _require_some(part, f"{words} {ufunc.__name__} which has no identity")
-        element, lanes, dtype = part.element(), LANES.lanes, _ordered(part)
-        begun = NUMPY.full(lanes, _least(dtype, ufunc is np.maximum), dtype)
-        length: Any = TracedInt(active(), part._length)
-        steps = length // lanes
-
-        def step(number: Any, found: Any) -> Any:
-            return ufunc(found, element(NUMPY.arange(lanes) + number * lanes))
-
-        def rest(lane: Any, found: Any) -> Any:
-            return ufunc(found, element(steps * lanes + lane))
-
-        found = counted_loop(steps._atom, part._most // lanes, step, begun)
-        whole = NUMPY.max(found) if ufunc is np.maximum else NUMPY.min(found)
-        whole = counted_loop((length % lanes)._atom, lanes - 1, rest, whole)
+        dtype, element = _ordered(part), part.element()
+        if dtype.kind == "f":
+            whole = cast(_extreme_rank(ufunc, part), dtype)
+        else:
+            begun = _least(dtype, ufunc is np.maximum)
+            turn = lambda at, found: ufunc(found, element(at))  # noqa: E731
+            whole = counted_loop(part._length, part._most, turn, begun, "k")
         return scalar_copy(from_start(ufunc, NUMPY.asarray(whole), initial))
 
     return run
+
+
+def _extreme_rank(ufunc: np.ufunc, part: RunTimePart) -> Any:
+    """The value whose rank is the extreme one: see `graph.ranks`."""
+    nan, start = ("last", 0) if ufunc is np.maximum else ("first", -1)
+    element = part.element()
+    real = FLOAT32 if is_half(part.dtype) else part.dtype
+    bits = UNSIGNED[real]
+
+    def apply(op: str, value: Any, dtype: np.dtype) -> Any:
+        operands = (NUMPY.asarray(value)._atom,)
+        ranked = active().define(p.elementwise, operands, {"op": f"{op}_nan_{nan}"}, (), dtype)
+        return Tracer(active(), ranked, True)
+
+    def turn(at: Any, found: Any) -> Any:
+        return ufunc(found, apply("rank", cast(NUMPY.asarray(element(at)), real), bits))
+
+    begun = np.array(start).astype(bits)[()]
+    return apply("of_rank", counted_loop(part._length, part._most, turn, begun, "k"), real)
 
 
 def _ordered(part: RunTimePart) -> np.dtype:
@@ -284,7 +333,7 @@ def _place(name: str, beyond: np.ufunc) -> Callable[..., Any]:
             return NUMPY.where(is_better, value, best)[()], NUMPY.where(is_better, at, place)[()]
 
         begun = _least(dtype, beyond is np.greater), np.int64(0)
-        return counted_loop(part._length, part._most, turn, begun)[1]
+        return counted_loop(part._length, part._most, turn, begun, "k")[1]
 
     return run
 
@@ -309,8 +358,8 @@ def _cumulative(op: str) -> Callable[..., Any]:
             totals[at] = last
             return last, totals
 
-        begun = to.type(0), NUMPY.zeros(part._most, to)
-        totals = counted_loop(part._length, part._most, turn, begun)[1]
+        begun = to.type(0), NUMPY.zeros(bounded(part._most), to)
+        totals = counted_loop(part._length, part._most, turn, begun, "k")[1]
         return part.with_elements(lambda target: lambda place: totals[place])
 
     return run

@@ -13,7 +13,7 @@ from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
-from tinyfuse.trace.builder import active
+from tinyfuse.trace.builder import active, called
 from tinyfuse.trace.masking import select_atom
 from tinyfuse.trace.position_bounds import interval, linear_form
 from tinyfuse.trace.same import same_value
@@ -44,17 +44,20 @@ class Slice:
         self.first = -1 if self._is_backwards else 0
         ends = (self.size - 1, -1) if self._is_backwards else (0, self.size)
         self.start, self.stop = [
-            Literal(np.int64(end)) if given is None else self._end(given)
-            for given, end in zip((item.start, item.stop), ends, strict=True)
+            Literal(np.int64(end)) if given is None else called(self._end(given), name)
+            for name, given, end in zip(
+                ("start", "stop"), (item.start, item.stop), ends, strict=True
+            )
         ]
         between = (self.stop, self.start)[:: -1 if self._is_backwards else 1]
-        self.length = _not_negative(_integer("subtract", *between))
+        self.length = _not_negative(_integer("subtract", *between), self.size)
         self.most = self.size
         if not self._is_dense:
             step = integer_atom(-self.step if self._is_backwards else self.step, active())
             rounded = _integer("add", self.length, _integer("subtract", step, _ONE))
             self.length = _integer("floor_divide", rounded, step)
             self.most = -(-self.size // abs(self.step)) if type(self.step) is int else self.size
+        self.length = called(self.length, "length")
 
     @property
     def _is_dense(self) -> bool:
@@ -70,21 +73,21 @@ class Slice:
             return Literal(np.int64(slice(number, None, step).indices(self.size)[0]))
         atom = integer_atom(number, active())
         low, high = interval(active(), atom)
-        bounded, most = atom, self.first + self.size
-        if low is None or low < 0:
-            bounded = self._counted_from_the_end(atom)
-        if high is None or high > most:
-            bounded = _integer("minimum", bounded, Literal(np.int64(most)))
-        if isinstance(bounded, Var) and bounded is not atom:  # of which more may be known
-            active().bounds[bounded] = self.first, most
-        return bounded
-
-    def _counted_from_the_end(self, number: Atom) -> Atom:
-        """A negative end as numpy takes it."""
+        most = self.first + self.size
+        if low is not None and low >= 0 and high is not None and high <= most:
+            return atom
         size = Literal(np.int64(self.size))
-        test = _compare("less", number, _NONE)
-        found = select_atom(test, _integer("add", number, size), number, ())
-        return _integer("maximum", found, Literal(np.int64(self.first)))
+        if not self._is_backwards:
+            return _bounded("slice_end", atom, size, most=self.size)
+        if low is None or low < 0:
+            test = _compare("less", atom, _NONE)
+            atom = select_atom(test, _integer("add", atom, size), atom, ())
+            atom = _integer("maximum", atom, Literal(np.int64(self.first)))
+        if high is None or high > most:
+            atom = _integer("minimum", atom, Literal(np.int64(most)))
+        if isinstance(atom, Var):
+            active().bounds[atom] = self.first, most
+        return atom
 
     def at(self, place: Any) -> tuple[Any, ...]:
         """The index in the array of a place in the slice, or of an array of places."""
@@ -174,10 +177,25 @@ def run_time_slice(x: Tracer, index: Any) -> Slice | None:
     found = [at for at, item in enumerate(items) if type(item) is slice and _is_open(item)]
     if not found:
         return None
-    at = found[0]
-    numbers = all(type(item) in (int, TracedInt) for item in (*items[:at], *items[at + 1 :]))
-    if len(found) > 1 or not numbers or len(items) != x.ndim:
-        refuse("an index with several slices, or one of some axes only,")
+    return _slice_at(x, items, found[0])
+
+
+def slice_of(x: Tracer, index: Any) -> Slice:
+    """A slice, whatever is known of its ends. Raises NumberConversionError for other indices."""
+    items = tuple(map(_as_integers, index if type(index) is tuple else (index,)))
+    found = [at for at, item in enumerate(items) if type(item) is slice]
+    return _slice_at(x, items, found[0] if found else 0)
+
+
+def _slice_at(x: Tracer, items: tuple[Any, ...], at: int) -> Slice:
+    others = (*items[:at], *items[at + 1 :])
+    numbers = all(type(item) in (int, TracedInt) for item in others)
+    if type(items[at]) is not slice or not numbers or len(items) != x.ndim:
+        raise errors.NumberConversionError(
+            "an index with several slices, or of some axes only, one of whose ends is known only "
+            "when the compiled function runs: go through the rows in a loop, which becomes one of "
+            "the program (for r in range(n): A[r, :n] *= 2, in place of A[:n, :n] *= 2)"
+        )
     return Slice(x, items[:at], items[at], items[at + 1 :])
 
 
@@ -223,9 +241,16 @@ def _integer(op: str, *atoms: Atom) -> Atom:
     return active().define(p.elementwise, atoms, {"op": op}, (), INT64)
 
 
-def _not_negative(number: Atom) -> Atom:
+def _bounded(op: str, *atoms: Atom, most: int) -> Var:
+    """What is from none to a number."""
+    output = active().define(p.elementwise, atoms, {"op": op}, (), INT64)
+    active().bounds[output] = 0, most
+    return output
+
+
+def _not_negative(number: Atom, most: int) -> Atom:
     low, _ = interval(active(), number)
-    return number if low is not None and low >= 0 else _integer("maximum", number, _NONE)
+    return number if low is not None and low >= 0 else _bounded("maximum", number, _NONE, most=most)
 
 
 _NONE, _ONE = Literal(np.int64(0)), Literal(np.int64(1))

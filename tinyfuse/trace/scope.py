@@ -24,8 +24,7 @@ from tinyfuse.errors import SideEffectError
 from tinyfuse.fixed import Constant
 from tinyfuse.graph.ir import Var
 from tinyfuse.trace import conditions, turns
-from tinyfuse.trace import rewriting_expressions as expressions
-from tinyfuse.trace.branching import If, choose
+from tinyfuse.trace.branching import If
 from tinyfuse.trace.builder import GraphBuilder, state
 from tinyfuse.trace.captured import (
     COMPARED_BYTES,
@@ -334,12 +333,7 @@ class Globals(dict):
             WHILE: While,
             IF: If,
             UNSET: turns.UNSET,
-            expressions.CHOOSE: choose,
-            expressions.BOTH: conditions.both,
-            expressions.EITHER: conditions.either,
-            expressions.TESTED: conditions.tested,
-            expressions.NOT: conditions.negated,
-            expressions.EXTREME: conditions.extreme,
+            **conditions.FUNCTIONS,
         }
         self._scope = scope
         self._live = live

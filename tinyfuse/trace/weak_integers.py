@@ -167,11 +167,14 @@ def refuse_lengths(what: str, ends: Iterable[Any]) -> None:
     """Raises NumberConversionError where one of the ends of a range is known at run time only."""
     for end in ends:
         if type(end) is TracedInt:
-            _refuse(
-                end,
-                f"{what} to {_KIND} has a length that is known only when the compiled function "
-                "runs; take a part of a range of known length: np.arange(len(x))[:n]",
-            )
+            _refuse(end, unknown_length(what))
+
+
+def unknown_length(what: str) -> str:
+    return (
+        f"{what} to {_KIND} has a length that is known only when the compiled function "
+        "runs; take a part of a range of known length: np.arange(len(x))[:n]"
+    )
 
 
 def _refuse(self: Any, words: str) -> NoReturn:

@@ -33,18 +33,16 @@ typedef struct tf_pool tf_pool;
 static void dense_out(const float *restrict x, const float *restrict weight, const float *restrict BIAS, float *restrict out) {
   for (long i = 0; i < 5; i++) {
     float matmul[4];
-    for (long j = 0; j < 4; j++)
-      matmul[j] = 0.0f;
     for (long j = 0; j < 4; j++) {
-      matmul[j] = __builtin_fmaf(x[7 * i], weight[j], matmul[j]);
-      matmul[j] = __builtin_fmaf(x[7 * i + 1], weight[j + 4], matmul[j]);
-      matmul[j] = __builtin_fmaf(x[7 * i + 2], weight[j + 8], matmul[j]);
-      matmul[j] = __builtin_fmaf(x[7 * i + 3], weight[j + 12], matmul[j]);
-    }
-    for (long j = 0; j < 4; j++) {
-      matmul[j] = __builtin_fmaf(x[7 * i + 4], weight[j + 16], matmul[j]);
-      matmul[j] = __builtin_fmaf(x[7 * i + 5], weight[j + 20], matmul[j]);
-      matmul[j] = __builtin_fmaf(x[7 * i + 6], weight[j + 24], matmul[j]);
+      float matmul_acc = 0.0f;
+      matmul_acc = __builtin_fmaf(x[7 * i], weight[j], matmul_acc);
+      matmul_acc = __builtin_fmaf(x[7 * i + 1], weight[j + 4], matmul_acc);
+      matmul_acc = __builtin_fmaf(x[7 * i + 2], weight[j + 8], matmul_acc);
+      matmul_acc = __builtin_fmaf(x[7 * i + 3], weight[j + 12], matmul_acc);
+      matmul_acc = __builtin_fmaf(x[7 * i + 4], weight[j + 16], matmul_acc);
+      matmul_acc = __builtin_fmaf(x[7 * i + 5], weight[j + 20], matmul_acc);
+      matmul_acc = __builtin_fmaf(x[7 * i + 6], weight[j + 24], matmul_acc);
+      matmul[j] = matmul_acc;
     }
     for (long j = 0; j < 4; j++)
       out[4 * i + j] = tf_maximum_float(matmul[j] + BIAS[j], 0.0f);

@@ -159,8 +159,8 @@ static inline void tf_merge_all_int32_4x4(int32_x4 *v, long count) {
     if (count <= 4 && count * 4 > 4) tf_merge_halves_int32_4x4(v + r, count);
 }
 
-// Sorts 4 vectors.
-static inline void tf_sort_block_int32_4x4(const int32_t *row, int32_t *to) {
+// Sorts 4 vectors. Much code, which compilers are not to repeat.
+static __attribute__((noinline)) void tf_sort_block_int32_4x4(const int32_t *row, int32_t *to) {
   static const uint8_t pairs[][2] = {{0, 2}, {1, 3}, {0, 1}, {2, 3}, {1, 2}};
   int32_x4 v[4], runs[4];
 #pragma GCC unroll 16
@@ -219,51 +219,33 @@ static inline void tf_merge_last_int32_4x4(int32_x4 *v, const int32_t *row, int3
   }
 }
 
-// Merges two sorted runs of `width` items that lie one after the other, from both ends at once: as
-// many steps from each cannot go beyond a run. Which run is next is computed, for a processor cannot
-// guess it.
-static inline void tf_merge_runs_int32_4x4(const int32_t *restrict row, int32_t *restrict to, long width) {
-  const int32_t *a = row, *b = row + width, *a_last = b - 2 * 4, *b_last = b + width - 2 * 4;
-  const int32_t *next = b, *last = a_last;
-  int32_t *end = to + 2 * width - 2 * 4;
-  int32_x4 low[] = {*(const int32_x4 *)a, *(const int32_x4 *)(a + 4)};
-  int32_x4 high[] = {*(const int32_x4 *)b_last, *(const int32_x4 *)(b_last + 4)};
-  a += 2 * 4, b += 2 * 4, a_last -= 2 * 4, b_last -= 2 * 4;
-  for (long i = 2 * 4; i < width; i += 2 * 4) {
-    tf_merge_next_int32_4x4(low, next, to);
-    tf_merge_last_int32_4x4(high, last, end);
-    to += 2 * 4, end -= 2 * 4;
-    long takes_a = *a<*b, takes_b = b_last[2 * 4 - 1]> a_last[2 * 4 - 1];
-    next = takes_a ? a : b;
-    last = takes_b ? b_last : a_last;
-    a += 2 * 4 * takes_a;
-    b += 2 * 4 * (1 - takes_a);
-    a_last -= 2 * 4 * (1 - takes_b);
-    b_last -= 2 * 4 * takes_b;
-  }
-  tf_merge_next_int32_4x4(low, next, to);
-  tf_merge_last_int32_4x4(high, last, end);
-}
-
-// Merges a run of `width` items and the others of n, a multiple of 2 4.
-static inline void tf_merge_rest_int32_4x4(const int32_t *restrict row, int32_t *restrict to, long width, long n) {
-  const int32_t *a = row + 2 * 4, *b = row + width, *a_end = b, *b_end = row + n;
+// Merges a sorted run of `width` items and that of the others of n, multiples of 2 4, from both
+// ends at once. Which run is next is computed, for a processor cannot guess it.
+static __attribute__((noinline)) void tf_merge_runs_int32_4x4(const int32_t *restrict row, int32_t *restrict to, long width, long n) {
+  const long step = 2 * 4;
+  long a = step, b = width, a_last = width - step, b_last = n - 2 * step;
+  int32_t *end = to + n - step;
   int32_x4 low[] = {*(const int32_x4 *)row, *(const int32_x4 *)(row + 4)};
-  while (a < a_end || b < b_end) {
-    int takes_a = b == b_end || (a < a_end && *a < *b);
-    tf_merge_next_int32_4x4(low, takes_a ? a : b, to);
-    a += takes_a ? 2 * 4 : 0;
-    b += takes_a ? 0 : 2 * 4;
-    to += 2 * 4;
+  int32_x4 high[] = {*(const int32_x4 *)(row + n - step), *(const int32_x4 *)(row + n - 4)};
+  for (long left = n / step; left > 0; left -= 2) {
+    long takes_a = (b == n) | ((a < width) & (row[a] < row[b - (b == n)]));
+    tf_merge_next_int32_4x4(low, row + b + (a - b) * takes_a, to);
+    a += step * takes_a;
+    b += step * (1 - takes_a);
+    to += step;
+    if (left == 1) break;
+    long before_a = a_last < 0, takes_b = before_a | ((b_last >= width) & (row[b_last + step - 1] > row[a_last + step - 1 + before_a]));
+    tf_merge_last_int32_4x4(high, row + a_last + (b_last - a_last) * takes_b, end);
+    a_last -= step * (1 - takes_b);
+    b_last -= step * takes_b;
+    end -= step;
   }
-  *(int32_x4 *)to = low[0];
-  *(int32_x4 *)(to + 4) = low[1];
 }
 
 // Sorts n items, and returns where they are then: in the row or in `scratch`. Either has room for
 // 4 * 4 more.
 static inline int32_t *tf_sort_items_int32_4x4(int32_t *row, int32_t *scratch, long n) {
-  const int32_t greatest = (int32_t)(~(uint32_t)0 >> 1);
+  const int32_t greatest = (int32_t)((uint32_t)-1 >> 1);
   const long block = 4 * 4;
   long padded = n <= block ? block : (n + 2 * 4 - 1) / (2 * 4) * (2 * 4);
   for (long i = n; i < padded; i++)
@@ -280,13 +262,10 @@ static inline int32_t *tf_sort_items_int32_4x4(int32_t *row, int32_t *scratch, l
   }
   for (long width = block; width < padded; width *= 2) {
     long i = 0;
-    for (; padded - i >= 2 * width; i += 2 * width)
-      tf_merge_runs_int32_4x4(row + i, scratch + i, width);
-    if (padded - i > width)
-      tf_merge_rest_int32_4x4(row + i, scratch + i, width, padded - i);
-    else
-      for (; i < padded; i++)
-        scratch[i] = row[i];
+    for (; padded - i > width; i += 2 * width)
+      tf_merge_runs_int32_4x4(row + i, scratch + i, width, padded - i < 2 * width ? padded - i : 2 * width);
+    for (; i < padded; i++)
+      scratch[i] = row[i];
     int32_t *sorted = scratch;
     scratch = row;
     row = sorted;
@@ -385,8 +364,8 @@ static inline void tf_merge_all_int64_8x8(int64_x8 *v, long count) {
     if (count <= 8 && count * 8 > 8) tf_merge_halves_int64_8x8(v + r, count);
 }
 
-// Sorts 8 vectors.
-static inline void tf_sort_block_int64_8x8(const int64_t *row, int64_t *to) {
+// Sorts 8 vectors. Much code, which compilers are not to repeat.
+static __attribute__((noinline)) void tf_sort_block_int64_8x8(const int64_t *row, int64_t *to) {
   static const uint8_t pairs[][2] = {{0, 2}, {1, 3}, {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 1}, {2, 3}, {4, 5}, {6, 7}, {2, 4}, {3, 5}, {1, 4}, {3, 6}, {1, 2}, {3, 4}, {5, 6}};
   int64_x8 v[8], runs[8];
 #pragma GCC unroll 16
@@ -445,51 +424,33 @@ static inline void tf_merge_last_int64_8x8(int64_x8 *v, const int64_t *row, int6
   }
 }
 
-// Merges two sorted runs of `width` items that lie one after the other, from both ends at once: as
-// many steps from each cannot go beyond a run. Which run is next is computed, for a processor cannot
-// guess it.
-static inline void tf_merge_runs_int64_8x8(const int64_t *restrict row, int64_t *restrict to, long width) {
-  const int64_t *a = row, *b = row + width, *a_last = b - 2 * 8, *b_last = b + width - 2 * 8;
-  const int64_t *next = b, *last = a_last;
-  int64_t *end = to + 2 * width - 2 * 8;
-  int64_x8 low[] = {*(const int64_x8 *)a, *(const int64_x8 *)(a + 8)};
-  int64_x8 high[] = {*(const int64_x8 *)b_last, *(const int64_x8 *)(b_last + 8)};
-  a += 2 * 8, b += 2 * 8, a_last -= 2 * 8, b_last -= 2 * 8;
-  for (long i = 2 * 8; i < width; i += 2 * 8) {
-    tf_merge_next_int64_8x8(low, next, to);
-    tf_merge_last_int64_8x8(high, last, end);
-    to += 2 * 8, end -= 2 * 8;
-    long takes_a = *a<*b, takes_b = b_last[2 * 8 - 1]> a_last[2 * 8 - 1];
-    next = takes_a ? a : b;
-    last = takes_b ? b_last : a_last;
-    a += 2 * 8 * takes_a;
-    b += 2 * 8 * (1 - takes_a);
-    a_last -= 2 * 8 * (1 - takes_b);
-    b_last -= 2 * 8 * takes_b;
-  }
-  tf_merge_next_int64_8x8(low, next, to);
-  tf_merge_last_int64_8x8(high, last, end);
-}
-
-// Merges a run of `width` items and the others of n, a multiple of 2 8.
-static inline void tf_merge_rest_int64_8x8(const int64_t *restrict row, int64_t *restrict to, long width, long n) {
-  const int64_t *a = row + 2 * 8, *b = row + width, *a_end = b, *b_end = row + n;
+// Merges a sorted run of `width` items and that of the others of n, multiples of 2 8, from both
+// ends at once. Which run is next is computed, for a processor cannot guess it.
+static __attribute__((noinline)) void tf_merge_runs_int64_8x8(const int64_t *restrict row, int64_t *restrict to, long width, long n) {
+  const long step = 2 * 8;
+  long a = step, b = width, a_last = width - step, b_last = n - 2 * step;
+  int64_t *end = to + n - step;
   int64_x8 low[] = {*(const int64_x8 *)row, *(const int64_x8 *)(row + 8)};
-  while (a < a_end || b < b_end) {
-    int takes_a = b == b_end || (a < a_end && *a < *b);
-    tf_merge_next_int64_8x8(low, takes_a ? a : b, to);
-    a += takes_a ? 2 * 8 : 0;
-    b += takes_a ? 0 : 2 * 8;
-    to += 2 * 8;
+  int64_x8 high[] = {*(const int64_x8 *)(row + n - step), *(const int64_x8 *)(row + n - 8)};
+  for (long left = n / step; left > 0; left -= 2) {
+    long takes_a = (b == n) | ((a < width) & (row[a] < row[b - (b == n)]));
+    tf_merge_next_int64_8x8(low, row + b + (a - b) * takes_a, to);
+    a += step * takes_a;
+    b += step * (1 - takes_a);
+    to += step;
+    if (left == 1) break;
+    long before_a = a_last < 0, takes_b = before_a | ((b_last >= width) & (row[b_last + step - 1] > row[a_last + step - 1 + before_a]));
+    tf_merge_last_int64_8x8(high, row + a_last + (b_last - a_last) * takes_b, end);
+    a_last -= step * (1 - takes_b);
+    b_last -= step * takes_b;
+    end -= step;
   }
-  *(int64_x8 *)to = low[0];
-  *(int64_x8 *)(to + 8) = low[1];
 }
 
 // Sorts n items, and returns where they are then: in the row or in `scratch`. Either has room for
 // 8 * 8 more.
 static inline int64_t *tf_sort_items_int64_8x8(int64_t *row, int64_t *scratch, long n) {
-  const int64_t greatest = (int64_t)(~(uint64_t)0 >> 1);
+  const int64_t greatest = (int64_t)((uint64_t)-1 >> 1);
   const long block = 8 * 8;
   long padded = n <= block ? block : (n + 2 * 8 - 1) / (2 * 8) * (2 * 8);
   for (long i = n; i < padded; i++)
@@ -506,13 +467,10 @@ static inline int64_t *tf_sort_items_int64_8x8(int64_t *row, int64_t *scratch, l
   }
   for (long width = block; width < padded; width *= 2) {
     long i = 0;
-    for (; padded - i >= 2 * width; i += 2 * width)
-      tf_merge_runs_int64_8x8(row + i, scratch + i, width);
-    if (padded - i > width)
-      tf_merge_rest_int64_8x8(row + i, scratch + i, width, padded - i);
-    else
-      for (; i < padded; i++)
-        scratch[i] = row[i];
+    for (; padded - i > width; i += 2 * width)
+      tf_merge_runs_int64_8x8(row + i, scratch + i, width, padded - i < 2 * width ? padded - i : 2 * width);
+    for (; i < padded; i++)
+      scratch[i] = row[i];
     int64_t *sorted = scratch;
     scratch = row;
     row = sorted;
