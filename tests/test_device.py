@@ -234,7 +234,7 @@ def test_turns_that_a_call_counts_are_refused():
 # --- the ladder -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("first", range(0, 10 * BATCH, BATCH))
+@pytest.mark.parametrize("first", range(0, 20 * BATCH, BATCH))
 def test_random_programs(first: int):
     seeds = range(first, first + BATCH)
     cases = [program_case(random_program(seed, effects=seed % 2 == 1)) for seed in seeds]
