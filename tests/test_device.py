@@ -16,6 +16,7 @@ from tests.programs import PROGRAMS as OTHERS
 from tests.test_fusion import arguments
 from tinyfuse.compilation import Lowered
 from tinyfuse.emit.cuda import emit_cuda
+from tinyfuse.emit.launch import RepeatLaunches
 from tinyfuse.loops.ir import Kernel, Loops, SortRow, Statement, Sync, walk_statements
 from tinyfuse.loops.rewrite import with_inside
 from tinyfuse.machine import KIB, SM_90
@@ -220,15 +221,21 @@ def test_steps_that_a_call_counts():
         np.testing.assert_array_equal(emulated(array(4), n), tinyfuse.jit(powers)(array(4), n))
 
 
-def test_turns_that_a_call_counts_are_refused():
+def test_turns_that_a_call_counts_launch_kernels():
     def relaxed(x, n):
         for _ in range(n):
             x[1:-1] = 0.5 * (x[:-2] + x[2:])
         return x
 
-    lowered = tinyfuse.jit(relaxed, dynamic="n").lower(array(100_000), 30)
-    with pytest.raises(tinyfuse.errors.UnsupportedArgumentError, match="is known only in a call"):
-        lowered.as_text("cuda")
+    compiled = [
+        tinyfuse.jit(relaxed, dynamic="n", target=target) for target in ("c", "cuda-emulated")
+    ]
+    for n in (0, 1, 4):
+        expected, made = [each(array(10_000), n) for each in compiled]
+        np.testing.assert_array_equal(made, expected)
+    (program,) = compiled[1].lower(array(10_000), 4).cuda
+    loops = [step for step in program.steps.body if isinstance(step, RepeatLaunches)]
+    assert [program.buffers[each.counted].size for each in loops] == [1]
 
 
 # --- the ladder -----------------------------------------------------------------------------------
