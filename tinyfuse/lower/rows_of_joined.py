@@ -84,6 +84,8 @@ def _place(block: Sequence[Statement], used: Sequence[_Used], row: Buffer) -> St
     start, end = writers[0], readers[0]
     if any(store.buffer in each.read for each in used[start:end]):
         return None
+    if any(isinstance(node, Alloc) and node.buffer is store.buffer for node in block[start:end]):
+        return None  # it is not there yet
     others = [block[at] for at in range(start, end) if store.buffer in used[at].stored]
     return store if all(_is_beside(node, store, row.size) for node in others) else None
 
