@@ -124,11 +124,7 @@ class Grouping:
         self.sources: dict[Unit, dict[Stage, None]] = {unit: {} for unit in self.units}
         for unit in self.units:
             self._connect(unit)
-        # Whether many units read the same, as those of a butterfly do.
-        self.is_crowded = any(
-            sum(unit.is_elementwise for unit in readers) >= CROWD
-            for readers in self.readers.values()
-        )
+        self.is_crowded = any(map(self._is_crowd, self.readers.values()))
         self.reasons: dict[Stage, str] = {}  # why a unit is not with what reads it
         self.merged: dict[tuple[Group, Group], tuple[Group, str | None]] = {}
         # Where in the program groups begin and end, in ascending order.
@@ -147,6 +143,12 @@ class Grouping:
                     self.sources[unit][read.source] = None
 
     # --- growing ----------------------------------------------------------------------------------
+
+    def _is_crowd(self, readers: Collection[Unit]) -> bool:
+        """Whether many units read the same beside one another, as those of a butterfly do."""
+        roots = {unit.root for unit in readers}
+        beside = [unit for unit in readers if roots.isdisjoint(self.sources[unit])]
+        return sum(unit.is_elementwise for unit in beside) >= CROWD
 
     def form(self) -> list[Group]:
         """The groups of more than one unit."""
