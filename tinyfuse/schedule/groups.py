@@ -104,13 +104,13 @@ class Grouping:
         operations: Mapping[Stage, int],
         slow: Collection[Stage],
         flat: Collection[Stage],
-        alone: Collection[Stage],
+        apart: Mapping[Stage, str],
         fixed: Collection[Stage],
     ):
         self.machine = machine
         self.fixed = fixed
         self.reads = reads
-        self.alone = alone
+        self.apart = apart
         self.slow = slow
         self.flat = flat
         self.outputs = frozenset(stages.outputs)
@@ -254,8 +254,9 @@ class Grouping:
         """Why units cannot, or should not, be one group; None if they should, as far as units
         outside have no say."""
         units, depth = group.units, group.depth
-        if any(unit.root in self.alone for unit in units):
-            return "that is left alone, as asked for"
+        apart = [self.apart[unit.root] for unit in units if unit.root in self.apart]
+        if apart:
+            return apart[0]
         if len({unit.root in self.fixed for unit in units}) > 1:
             return "one is computed once, the other at every call"
         if any(unit.root.scatter for unit in units):

@@ -355,6 +355,12 @@ class _Planner:
 
     # --- groups -----------------------------------------------------------------------------------
 
+    def _apart(self) -> dict[Stage, str]:
+        """What is in no group, and why: loops around several that stand behind tests would be cut
+        at the tests of all of them."""
+        growing = dict.fromkeys(self.repeated, "that is stored so that text does not grow")
+        return {**growing, **dict.fromkeys(self.alone, "that is left alone, as asked for")}
+
     def group(self, stages: Stages, decisions: dict[Stage, Decision]) -> None:
         """Put stages at the root that go through the same outer loops into one kernel."""
         grouping = Grouping(
@@ -365,7 +371,7 @@ class _Planner:
             self.operations,
             {s for s, cost in self.costs.items() if cost >= SLOW_ALONE and not s.reduce_axes},
             {stage for stage in self.costs if self._is_better_flat(stage)},
-            self.alone,
+            self._apart(),
             self.fixed,
         )
         for group in grouping.form():

@@ -115,7 +115,7 @@ class SmallKernels:
         if not _fits([nest]):
             return False
         roots = [unit.root for unit in nest.units]
-        if any(root.scatter or root.sort or root in self.grouping.alone for root in roots):
+        if any(root.scatter or root.sort or root in self.grouping.apart for root in roots):
             return False
         return all(math.prod(root.shape) for root in roots)
 

@@ -155,7 +155,7 @@ class Stencils:
         return None
 
     def _is_free(self, unit: Unit) -> bool:
-        wanted = unit.root in self.grouping.alone or unit.root in self.grouping.outputs
+        wanted = unit.root in self.grouping.apart or unit.root in self.grouping.outputs
         if wanted or unit in self.taken or unit.root in self.grouping.fixed:
             return False
         return unit.is_elementwise and math.prod(unit.root.shape) > 0
