@@ -683,3 +683,16 @@ def test_tiles_in_registers_are_used_by_independent_steps(
     alloc, *_ = with_registers(statements, REFERENCE)
     assert isinstance(alloc, Alloc)
     assert alloc.buffer.scope is scope
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64, np.float32])
+def test_a_sum_of_vectors_is_chosen_where_no_row_is_written_over(dtype: type) -> None:
+    """gcc takes the vectors on the two sides of `?:` for such of two types, unless told."""
+
+    def function(x: Any) -> Any:
+        x = x + x.sum(axis=1, keepdims=True, dtype=x.dtype)
+        x[1::2] = 7
+        return np.concatenate([x[:, :, :1], np.diff(x, axis=2)], 2)
+
+    x = np.arange(8 * 8 * 64).reshape(8, 8, 64).astype(dtype)
+    np.testing.assert_array_equal(tinyfuse.jit(function)(x), function(x))
