@@ -55,7 +55,7 @@ def _infix(symbol: str, precedence: Precedence, first: CText, second: CText) -> 
     return CText(f"{enclosed(first, left)} {symbol} {right}", precedence)
 
 
-def _choice(condition: CText, chosen: CText, other: CText, kind: str) -> CText:
+def _choice(kind: str, condition: CText, chosen: CText, other: CText) -> CText:
     test = enclosed(condition, Precedence.CONDITIONAL + 1)
     first, second = (_of_type(each, kind) for each in (chosen, other))
     return CText(f"{test} ? {first} : {second}", Precedence.CONDITIONAL)
@@ -135,7 +135,7 @@ class VectorLoop:
         if isinstance(node, Op):
             operands = [done[each] for each in node.operands]
             if is_guard(node):  # the same in all lanes
-                return _choice(*operands, self.type)
+                return _choice(self.type, *operands)
             return self.operation(node, operands)
         if isinstance(node, Local) and node in self.own:
             return CText(self.names[node])
