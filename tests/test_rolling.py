@@ -455,13 +455,6 @@ def of_two_shapes(x: Any) -> Any:
     return x
 
 
-def written_afterwards(x: Any) -> Any:
-    y = np.zeros(5)
-    z = x if x.sum() > 1 else y
-    z[0] = 1
-    return x, y
-
-
 @pytest.mark.parametrize(
     ("function", "error", "words"),
     [
@@ -472,12 +465,6 @@ def written_afterwards(x: Any) -> Any:
             "x is float64[4] where the test is true, else float64[5], and only the compiled "
             "function knows which: let it have one shape and dtype, or use np.where(condition, a, "
             "b) or tinyfuse.cond",
-        ),
-        (
-            written_afterwards,
-            tinyfuse.errors.InPlaceWriteError,
-            "an array that is one of two, as data decides, can't be written afterwards: copy it, "
-            "as in x = x.copy()",
         ),
     ],
 )

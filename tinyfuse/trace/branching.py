@@ -2,38 +2,43 @@
 
 The rewritten function (see `rewriting`) iterates over an `If`, whose body has both parts: once with
 the truth that Python knows, or else with both, each recorded apart from the rest. What a name means
-afterwards is chosen by the test. Where it can be one of two arrays, none of them can be written any
-more: it would have to show in the other, or not.
+afterwards is chosen by the test. Where it can be one of two arrays, what is written into it later
+is chosen by the test for these. That takes whole arrays, each from before or from one part alone;
+else none of them can be written any more.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tinyfuse import errors
 from tinyfuse.dtypes import BOOL, INT64
 from tinyfuse.graph import primitives as p
-from tinyfuse.graph.ir import Var
+from tinyfuse.graph.ir import Atom, Var
 from tinyfuse.source import Source, here, location
 from tinyfuse.trace.builder import GraphBuilder, state
 from tinyfuse.trace.carried import Carry, Kind
-from tinyfuse.trace.cells import note
+from tinyfuse.trace.cells import freeze, link, links_of, reached
 from tinyfuse.trace.control_flow import close_choice, is_unknown, truth
 from tinyfuse.trace.operation import explained
 from tinyfuse.trace.python_state import PythonState
-from tinyfuse.trace.recording import Recorder, Recording
+from tinyfuse.trace.recording import FALSE, Recorder, Recording
 from tinyfuse.trace.tracer import Tracer
 from tinyfuse.trace.turns import (
     MISSING,
     UNSET,
     Slot,
+    arrays_of,
     atoms_before,
+    can_be_linked,
     cells_of,
+    is_array,
+    reached_from,
     read_names,
-    roots_of,
 )
+from tinyfuse.tree import flatten
 
 
 class If:
@@ -111,23 +116,42 @@ def _require_unchanged(python: PythonState, test: Any) -> None:
         bool(test)
 
 
+# Of an array of a part: its place among the leaves of its name, one from before that it is, and the
+# truth that says so; None where it always is.
+_Tie = tuple[int, Any, "Atom | None"]
+
+
 class _Side:
     """A part that has been recorded, with what names mean at its end."""
 
     def __init__(self, recorder: Recorder, after: list[Any]) -> None:
         self.after = after
         self.carries = [Carry(value, "") for value in after]
-        self.roots = [roots_of(value) for value in after]
+        self.reached = [reached_from(value) for value in after]
         self._recorder = recorder
+        self.ties = {at: self._ties(at) for at in range(len(after)) if self._can_be_linked(at)}
         self.recording: Recording = recorder.end([])
 
-    def made_alone(self, at: int) -> bool:
-        """Whether the arrays of a name were made here, and no other name has them."""
-        others = [root for other, roots in enumerate(self.roots) if other != at for root in roots]
-        return not any(
-            self._recorder.is_older(root) or any(root is each for each in others)
-            for root in self.roots[at]
+    def _can_be_linked(self, at: int) -> bool:
+        """Whether the arrays of a name are from before, or made here and no other name has them."""
+        value = self.after[at]
+        others = [root for other, roots in enumerate(self.reached) if other != at for root in roots]
+        return can_be_linked(value) and all(
+            is_older(root) or not any(root is each for each in others)
+            for is_older in (self._recorder.is_older,)
+            for leaf in arrays_of(value)
+            for root in ([] if is_older(leaf) else reached([leaf]))
         )
+
+    def _ties(self, at: int) -> list[_Tie]:
+        """Which arrays from before those of a name are, if this part runs."""
+        found = []
+        for place, leaf in enumerate(flatten(self.after[at])[0]):
+            if is_array(leaf):
+                links = [(leaf, None)] if self._recorder.is_older(leaf) else links_of(leaf)
+                older = [link for link in links if self._recorder.is_older(link[0])]
+                found += [(place, *link) for link in older]
+        return found
 
 
 class _Merged:
@@ -144,24 +168,35 @@ class _Merged:
                 if one.after[at] is UNSET:
                     one.carries[at] = _anything(other.carries[at])
         kinds = {at: self._kinds(at, names[at]) for at in chosen if used[at]}
+        linked = [at for at in kinds if at in self.no.ties and at in self.yes.ties]
+        inner = [
+            (at, *tie, side)
+            for at in linked
+            for side in (self.no, self.yes)
+            for tie in side.ties[at]
+        ]
         for side in (self.no, self.yes):
             atoms = [atom for at in kinds for atom in side.carries[at].converted(kinds[at])]
-            side.recording.outputs = [atom for atom in atoms if atom is not None]
+            truths = [tied if of is side else FALSE for *_, tied, of in inner if tied is not None]
+            side.recording.outputs = [*[atom for atom in atoms if atom is not None], *truths]
         builder = self.builder
-        index = builder.emit(p.cast, truth(test)._atom, dtype=INT64)
+        decided = truth(test)._atom
+        index = builder.emit(p.cast, decided, dtype=INT64)
         parts = [self.no.recording, self.yes.recording]
         ends: Iterator[Var] = iter(())
         if any(part.outputs or part.written or part.checks for part in parts):
             ends = iter(close_choice(builder, index, parts, self.source))
-        after = dict.fromkeys(chosen, MISSING)
+        after, found = dict.fromkeys(chosen, MISSING), {}
         for at, of_leaves in kinds.items():
             leaves = [
                 kind.stand_in(builder, None if kind.dtype is None else next(ends))
                 for kind in of_leaves
             ]
             after[at] = self.yes.carries[at].tree.unflatten(leaves)
-            if not (self.no.made_alone(at) and self.yes.made_alone(at)):
+            found[at] = leaves
+            if at not in linked:
                 self._freeze(at, leaves)
+        self._link(found, inner, decided, ends)
         return tuple([after.get(at, value) for at, value in enumerate(self.yes.after)])
 
     def _kinds(self, at: int, name: str) -> list[Kind]:
@@ -186,13 +221,30 @@ class _Merged:
         )
         raise explained(error, self.source)
 
+    def _link(
+        self,
+        found: dict[int, list[Any]],
+        inner: Sequence[tuple[int, int, Any, Atom | None, _Side]],
+        decided: Atom,
+        truths: Iterator[Var],
+    ) -> None:
+        """Let what is written into an array show in those from before that it is.
+
+        found: the leaves of names.
+        """
+        others: dict[tuple[int, int], list[Any]] = {}
+        for at, place, cell, tied, side in inner:
+            when: Atom = decided if tied is None else next(truths)
+            if tied is None and side is self.no:
+                when = self.builder.emit(p.elementwise, decided, op="logical_not")
+            others.setdefault((at, place), []).append((cell, when))
+        for (at, place), cells in others.items():
+            link(found[at][place], cells)
+
     def _freeze(self, at: int, leaves: list[Any]) -> None:
         """Let nobody write what may be another array too."""
-        reason = one_of_two(self.source)
-        arrays = [leaf for leaf in leaves if type(leaf) is Tracer and not leaf._scalar]
-        for cell in (*arrays, *self.no.roots[at], *self.yes.roots[at]):
-            note(cell)
-            cell._read_only = reason
+        arrays = [leaf for leaf in leaves if is_array(leaf)]
+        freeze(arrays, [*self.no.reached[at], *self.yes.reached[at]], one_of_two(self.source))
 
 
 def one_of_two(source: Source) -> str:

@@ -2,7 +2,8 @@
 
 A cell holds the atom that stands for its elements now. Writing puts another atom there. A view has
 a base and the equation that reads it from there: it is read again after its base has been written,
-and what is written into it is put into its base.
+and what is written into it is put into its base. Cells that are one array where some truth holds,
+as data decides, are linked: what is written into one is chosen by that truth for the others.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from tinyfuse.errors import InPlaceWriteError, InvalidArgumentError
 from tinyfuse.graph import primitives as p
@@ -38,9 +40,12 @@ class Cell:
         lies in memory.
     _written: of a root that has been written, what is said where it can't be.
     _born: how many cells there were when it was made.
+    _links: of a root, (weakly) the other roots that may be the same array, each with the truth that
+        says so; with None where no truth does: then none of them can be written.
     """
 
     __slots__ = (
+        *("__weakref__", "_links"),
         *("_base", "_born", "_builder", "_layout", "_read_only", "_root", "_scalar", "_shares"),
         "_step",
         *("_value", "_version", "_written"),
@@ -58,6 +63,7 @@ class Cell:
         self._read_only: str | None = None
         self._layout: Atom | None = None
         self._written: str | None = None
+        self._links: tuple[Link, ...] = ()
         builder.cells += 1
         self._born = builder.cells
 
@@ -84,46 +90,118 @@ class Cell:
         write(self, value._atom)
 
 
+# A cell that may be the same array, where a truth holds.
+Link = tuple["ref[Cell]", Atom | None]
+
 READ_ONLY = "assignment destination is read-only"
 
 
 def require_writable(cell: Cell, words: str = READ_ONLY) -> None:
     """Raises InvalidArgumentError with numpy's words, InPlaceWriteError with other reasons."""
-    for each in path_to_root(cell):
+    path = path_to_root(cell)
+    for each in (*path, *[other for other, _ in links_of(path[-1])]):
         if each._read_only is not None:
             reason = each._read_only
             raise InPlaceWriteError(reason) if reason else InvalidArgumentError(words)
 
 
-def write(cell: Cell, atom: Atom, words: str = READ_ONLY) -> None:
+def write(cell: Cell, atom: Atom, words: str = READ_ONLY, follow: bool = True) -> None:
     """Put in new elements, of the same shape and dtype: a fresh value that no cell holds.
 
-    words: what numpy says where the array can't be written.
+    words: what numpy says where the array can't be written. follow: whether cells that may be the
+    same array get them too.
     """
     builder = cell._builder
     require_writable(cell, words)
     path = path_to_root(cell)
-    root = path[-1]
-    note(root)
-    if root._layout is None:
-        root._layout = root._value
-    builder.writes += 1
     values = [atom]
     for view in path[:-1]:
         values.append(_put(builder, view, values[-1]))
-    for each, value in zip(path, values, strict=True):
+    others = links_of(path[-1]) if follow else []
+    values += [_chosen(builder, when, values[-1], other) for other, when in others]
+    builder.writes += 1
+    for each, value in zip([*path, *[other for other, _ in others]], values, strict=True):
         note(each)
+        if each._root is None:
+            each._layout = each._value if each._layout is None else each._layout
+            each._written = each._written or words + builder.place()
         _name_after(value, each._value)
         if type(value) is Var and len(value.shape) > 1:
             builder.memory.stay(value, each)
         each._value, each._version = value, builder.writes
-    if root._written is None:
-        root._written = words + builder.place()
+
+
+# -- cells that are one array, as data decides
+
+
+def link(cell: Cell, others: Sequence[tuple[Cell, Atom]]) -> None:
+    """Let a new cell be each of some roots where a truth holds, of which one does at most."""
+    builder = cell._builder
+    found: dict[int, tuple[Cell, Atom | None]] = {}
+    for other, when in others:
+        for each, also in [(other, when), *links_of(other)]:
+            truth = when if also is when else _both(builder, "logical_and", when, also)
+            if id(each) in found:
+                truth = _both(builder, "logical_or", found[id(each)][1], truth)
+            found[id(each)] = each, truth
+    for each, known in found.values():
+        _add_link(each, cell, known)
+        _add_link(cell, each, known)
+
+
+def freeze(made: Sequence[Cell], others: Sequence[Cell], reason: str) -> None:
+    """Let nobody write these new cells, and roots that they may be, no truth says when."""
+    for cell in (*made, *others):
+        note(cell)
+        cell._read_only = reason
+    for cell in made:
+        for other in others:
+            _add_link(other, cell, None)
+            _add_link(cell, other, None)
+
+
+def reached(roots: Sequence[Cell]) -> list[Any]:
+    """These roots, and all that may be the same arrays."""
+    found = {id(root): root for root in roots}
+    waiting = [*roots]
+    while waiting:
+        for other, _ in links_of(waiting.pop()):
+            if id(other) not in found:
+                found[id(other)] = other
+                waiting.append(other)
+    return [*found.values()]
+
+
+def _add_link(cell: Cell, other: Cell, truth: Atom | None) -> None:
+    note(cell)
+    cell._links = (*[each for each in cell._links if each[0]() is not None], (ref(other), truth))
+
+
+def links_of(root: Cell) -> list[tuple[Cell, Any]]:
+    """The cells that may be the same array, and that somebody can look at."""
+    pairs = [(other(), truth) for other, truth in root._links]
+    return [(other, truth) for other, truth in pairs if other is not None]
+
+
+def _both(builder: GraphBuilder, op: str, one: Atom | None, other: Atom | None) -> Atom | None:
+    """Of two truths another one; None of what none says."""
+    if one is None or other is None:
+        return None
+    return builder.define(p.elementwise, (one, other), {"op": op}, (), one.dtype)
+
+
+def _chosen(builder: GraphBuilder, when: Atom, value: Atom, other: Cell) -> Atom:
+    """The new elements of a cell that is the written one where a truth holds."""
+    shape = value.shape
+    mask = builder.emit(p.broadcast, when, shape=shape) if shape else when
+    atoms = (mask, value, other._value)
+    return builder.define(p.elementwise, atoms, {"op": "select"}, shape, value.dtype)
 
 
 STATE = (
     "_base",
     "_layout",
+    "_links",
     "_read_only",
     "_root",
     "_shares",

@@ -108,7 +108,7 @@ class Collector:
                 self._fail("its turns append an array that has another name")
             if self._writes or _is_in(leaf, written):
                 self._fail("its turns write an array that they append")
-            if leaf._read_only is not None or not lies_in_order(leaf):
+            if leaf._read_only is not None or leaf._links or not lies_in_order(leaf):
                 self._fail("its turns append an array that can't be written or is in no C order")
             if sum(leaf is other for other in appended) > 1:
                 self._fail("its turns append an array twice")

@@ -380,7 +380,7 @@ def close_choice(
     like += [_flag(group) for group in groups]
     made = define(builder, p.cond, (index, *reads), {"branches": tuple(graphs)}, like, source)
     for cell, output in zip(cells, made[count:], strict=False):
-        write(cell, output)
+        write(cell, output, follow=False)
     for group, flag in zip(groups, made[count + len(cells) :], strict=True):
         builder.checks.append(_afterwards(group[0], flag))
     return made[:count]

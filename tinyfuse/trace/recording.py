@@ -174,7 +174,7 @@ class Part:
     def write_back(self, outputs: Sequence[Var]) -> None:
         """Let the cells hold what is there after the loop or the choice."""
         for cell, output in zip(self.cells, outputs, strict=True):
-            write(cell, output)
+            write(cell, output, follow=False)  # what may be the same array is among them
 
 
 def _held(recording: Recording, cell: Cell, begun: Var) -> Atom:

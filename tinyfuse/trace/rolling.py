@@ -15,16 +15,15 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-import numpy as np
-
 from tinyfuse.dtypes import INT64
 from tinyfuse.graph import primitives as p
 from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.source import Source
+from tinyfuse.trace.branching import one_of_two
 from tinyfuse.trace.builder import GraphBuilder
 from tinyfuse.trace.captured import equal
-from tinyfuse.trace.carried import Carry, Kind
-from tinyfuse.trace.cells import note, write
+from tinyfuse.trace.carried import Carry
+from tinyfuse.trace.cells import freeze, note, write
 from tinyfuse.trace.collecting import Collector
 from tinyfuse.trace.control_flow import ClosedLoop
 from tinyfuse.trace.exchanges import comes_back, end_of, order_of
@@ -41,16 +40,20 @@ from tinyfuse.trace.turns import (
     UNSET,
     Slot,
     Turn,
+    arrays_of,
     atoms_before,
+    can_begin_as,
     cells_of,
     converted,
     fitted,
     frozen_reason,
+    is_array,
     is_written,
     kinds_text,
     leaves_of,
     lies_in_order,
     params_of,
+    reached_from,
     roots_of,
     slot_of,
 )
@@ -164,11 +167,18 @@ class Rolled:
         outputs = [converted(carry, slots.get(at)) for at, carry in enumerate(carries)]
         written = {at for at in begun if is_written(begun[at], params[at])}
         roots = [roots_of(value) for value in after]
-        frozen = [frozen_reason(value) for value in after]
+        reached = [reached_from(value) for value in after]
+        frozen = [self._frozen_reason(value) for value in after]
         recording = recorder.end(flat)
         return Turn(
-            *(recording, begun, params, after, carries, outputs, written, roots, frozen, truths)
+            *(recording, begun, params, after, carries, outputs, written, roots, reached, frozen),
+            truths,
         )
+
+    def _frozen_reason(self, value: Any) -> str | None:
+        """Why an array of a name can't be written after a turn, if it can't."""
+        linked = any(root._links for root in roots_of(value) if not self._is_outer(root))
+        return frozen_reason(value) or (one_of_two(self.source) if linked else None)
 
     def _kept(self, at: int, value: Any) -> Any:
         """What a name means after a turn; nothing, if that is a slice that nobody reads then."""
@@ -223,26 +233,13 @@ class Rolled:
             if kinds == slot.kinds:
                 was, slot.frozen = slot.frozen, slot.frozen or turn.frozen[at]
                 return slot.frozen is not was
-            if None not in kinds and self._can_begin_as(at, kinds):
+            if None not in kinds and can_begin_as(self.before[at], kinds):
                 slot.kinds = kinds  # type: ignore[assignment]
                 return True
         if turn.uses(at):
             old, new = kinds_text(slot.kinds), kinds_text(carry.given)
             self._fail(f"{self._name(at)} is {old} before a turn and {new} after it")
         del self.slots[at]
-        return True
-
-    def _can_begin_as(self, at: int, kinds: Sequence[Kind | None]) -> bool:
-        """Whether the value before the loop can be of these kinds, with the same bits coming out.
-
-        A Python number that meets smaller dtypes is computed with in its own precision until then.
-        """
-        carry = Carry(self.before[at], "")
-        for own, kind, atom in zip(carry.given, kinds, carry.atoms, strict=True):
-            assert kind is not None
-            zero = isinstance(atom, Literal) and not atom.value and not np.signbit(atom.value)
-            if own.is_weak and kind.dtype != own.dtype and not zero:  # 0.0 or 0 in any dtype
-                return False
         return True
 
     # -- what has to hold
@@ -278,7 +275,7 @@ class Rolled:
     def _tied(self, turn: Turn) -> dict[int, int]:
         """For names that exchange arrays, and those whose arrays are written: whose array each has
         after a turn."""
-        arrays = {at: value for at, value in turn.begun.items() if _is_array(value)}
+        arrays = {at: value for at, value in turn.begun.items() if is_array(value)}
         owners = {id(value): at for at, value in arrays.items()}
         found = {at: owners.get(id(turn.after[at])) for at in self.slots}
         group = turn.written | {at for at in found if comes_back(at, found)}
@@ -307,7 +304,12 @@ class Rolled:
         begun = [self.before[at] for at in tied]
         for value in begun if turn.written & tied.keys() else ():
             alone = type(value) is Tracer and value._root is None and id(value) not in cells
-            if not alone or isinstance(value._value, Literal) or value._value in reads:
+            if (
+                not alone
+                or value._links
+                or isinstance(value._value, Literal)
+                or value._value in reads
+            ):
                 self._fail("an array that it writes under one name has another one")
         if any(id(root) in cells for value in begun for root in roots_of(value)):
             self._fail("an array that names exchange is written under another one")
@@ -319,8 +321,8 @@ class Rolled:
         begun_with = {id(value) for value in turn.begun.values()}
         for at in names - tied.keys() - self.fixed.keys():
             alive = self.loop._used[at] or turn.uses(at)
-            old = roots_of(self.before[at]) if at in self.slots else []
-            roots = [*turn.roots[at], *old]
+            old = reached_from(self.before[at]) if at in self.slots else []
+            roots = [*turn.reached[at], *old]
             if alive and any(id(root) in shared for root in roots):
                 self._fail(f"{self._name(at)} shows an array that it writes")
             older = any(
@@ -378,7 +380,7 @@ class Rolled:
                 kind.stand_in(builder, var) for kind, var in zip(slot.kinds, made, strict=True)
             ]
             after[at] = slot.structure.unflatten(leaves)
-            self._freeze(at, slot, after[at])
+            self._freeze(turn, at, slot, after[at])
         after.update(self._exchanged(after, tied, turn.written))
         after.update(self.fixed)
         loop.after = tuple(
@@ -391,13 +393,12 @@ class Rolled:
             loop.after = self.collector.extend(turn, self.before, loop.after, self.count)
         loop.last = self._last()
 
-    def _freeze(self, at: int, slot: Slot, value: Any) -> None:
-        """Let nobody write what may be another array too, as it was before the loop."""
-        slot.freeze(value)
-        if slot.frozen and self.before[at] is not MISSING:
-            for root in roots_of(self.before[at]):
-                note(root)
-                root._read_only = slot.frozen
+    def _freeze(self, turn: Turn, at: int, slot: Slot, value: Any) -> None:
+        """Let nobody write what may be another array too, as one from before the loop."""
+        if slot.frozen:
+            old = reached_from(self.before[at])
+            others = [*old, *[root for root in turn.reached[at] if self._is_outer(root)]]
+            freeze(arrays_of(value), others, slot.frozen)
 
     def _begins_as_number(self, at: int, slot: Slot) -> bool:
         """Whether a name may have a Python number before, but a scalar of numpy's after a turn."""
@@ -444,7 +445,3 @@ class Rolled:
 
 
 MOST_TURNS = 12  # that are recorded to find out what is carried
-
-
-def _is_array(value: Any) -> bool:
-    return type(value) is Tracer and not value._scalar

@@ -14,14 +14,17 @@ from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.source import Source
 from tinyfuse.trace.branching import choose, one_of_two
 from tinyfuse.trace.builder import GraphBuilder
+from tinyfuse.trace.cells import link
 from tinyfuse.trace.control_flow import ClosedLoop, is_unknown, truth
 from tinyfuse.trace.loop_items import RunTimeRange
 from tinyfuse.trace.position_bounds import Interval, interval
 from tinyfuse.trace.recording import Recording
 from tinyfuse.trace.rolling import Rolled
-from tinyfuse.trace.turns import MISSING, UNSET, Turn
+from tinyfuse.trace.tracer import Tracer
+from tinyfuse.trace.turns import MISSING, UNSET, Slot, Turn, can_be_linked, is_array
 from tinyfuse.trace.weak import TracedInt
 from tinyfuse.trace.weak_integers import integer_atom
+from tinyfuse.tree import flatten
 
 # More turns than any call comes to the end of.
 ENDLESS = 1 << 62
@@ -48,8 +51,25 @@ class _Unsure(Rolled):
                 self._fail(f"{self._name(at)} is a Python number if there are no turns")
         super()._require_apart(turn, names, tied)
         for at in self.slots.keys() - tied.keys() if self.none else ():
-            if turn.after[at] is not turn.begun.get(at):
+            if turn.after[at] is not turn.begun.get(at) and not can_be_linked(self.before[at]):
                 self.slots[at].frozen = self.slots[at].frozen or one_of_two(self.source)
+
+    def _freeze(self, turn: Turn, at: int, slot: Slot, value: Any) -> None:
+        super()._freeze(turn, at, slot, value)
+        before = self.before[at]
+        if self.none and at in self.slots and before is not UNSET and not slot.frozen:
+            pairs = zip(flatten(value)[0], flatten(before)[0], strict=True)
+            arrays = [pair for pair in pairs if is_array(pair[0]) and is_array(pair[1])]
+            for leaf, old in arrays:
+                link(leaf, [(old, self._no_turns())])
+
+    def _no_turns(self) -> Atom:
+        """The truth that there are none."""
+        some = truth(self._some_turns())._atom
+        return self.builder.emit(p.elementwise, some, op="logical_not")
+
+    def _some_turns(self) -> Any:
+        raise NotImplementedError
 
     def _fixed(self, turn: Turn, names: set[int]) -> dict[int, Any]:
         """None where there may be no turns: then names are what they were."""
@@ -79,6 +99,9 @@ class _Tested(_Unsure):
     """
 
     first: list[Atom]
+
+    def _some_turns(self) -> Any:
+        return Tracer(self.builder, self.first[0], True)
 
     def _equation(
         self,
@@ -221,6 +244,9 @@ class RolledRange(_Unsure):
 
     def _last(self) -> Any:
         return self.numbers.last(self.numbers.count, self.loop)
+
+    def _some_turns(self) -> Any:
+        return self.numbers.count > 0
 
     def _equation(
         self,

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CellType
 from typing import Any
 
-from tinyfuse.graph.ir import Atom, Var
+import numpy as np
+
+from tinyfuse.graph.ir import Atom, Literal, Var
 from tinyfuse.records import dataclass
 from tinyfuse.trace.carried import Carry, Kind
-from tinyfuse.trace.cells import path_to_root
+from tinyfuse.trace.cells import path_to_root, reached
 from tinyfuse.trace.constants import filled_atom
 from tinyfuse.trace.layouts import contiguous, strides_of
 from tinyfuse.trace.recording import Recording
@@ -86,6 +88,7 @@ class Turn:
     outputs: list[list[Atom | None] | None]
     written: set[int]
     roots: list[list[Any]]
+    reached: list[list[Any]]
     frozen: list[str | None]
     truths: list[Atom]
 
@@ -112,6 +115,20 @@ def fitted(mine: Kind, its: Kind) -> Kind | None:
         return None
     kind = mine.joined(its)
     return kind if kind == mine or mine.is_weak or mine.is_truth else None
+
+
+def can_begin_as(value: Any, kinds: Sequence[Kind | None]) -> bool:
+    """Whether a value before a loop can be of these kinds, with the same bits coming out.
+
+    A Python number that meets smaller dtypes is computed with in its own precision until then.
+    """
+    carry = Carry(value, "")
+    for own, kind, atom in zip(carry.given, kinds, carry.atoms, strict=True):
+        assert kind is not None
+        zero = isinstance(atom, Literal) and not atom.value and not np.signbit(atom.value)
+        if own.is_weak and kind.dtype != own.dtype and not zero:  # 0.0 or 0 in any dtype
+            return False
+    return True
 
 
 def kinds_text(kinds: Sequence[Kind]) -> str:
@@ -149,13 +166,36 @@ def is_written(begun: Any, params: Sequence[Var | None]) -> bool:
 
 def roots_of(value: Any) -> list[Any]:
     """The memory that the arrays of a name lie in."""
-    return [path_to_root(leaf)[-1] for leaf in leaves_of(value) if not leaf._scalar]
+    return [path_to_root(leaf)[-1] for leaf in arrays_of(value)]
 
 
 def frozen_reason(value: Any) -> str | None:
     """Why an array of a name can't be written; None where all can."""
     reasons = [leaf._read_only for leaf in leaves_of(value)]
     return next((reason for reason in reasons if reason is not None), None)
+
+
+def can_be_linked(value: Any) -> bool:
+    """Whether all arrays of a name are whole ones in C order that can be written."""
+    return all(
+        leaf._root is None and leaf._read_only is None and lies_in_order(leaf)
+        if is_array(leaf)
+        else type(leaf) is Tracer or not isinstance(leaf, np.ndarray)
+        for leaf in flatten(value)[0]
+    )
+
+
+def reached_from(value: Any) -> list[Any]:
+    """The memory that the arrays of a name lie in or, as data decides, may lie in."""
+    return reached(roots_of(value))
+
+
+def arrays_of(value: Any) -> list[Any]:
+    return [leaf for leaf in flatten(value)[0] if is_array(leaf)]
+
+
+def is_array(leaf: Any) -> bool:
+    return type(leaf) is Tracer and not leaf._scalar
 
 
 def lies_in_order(leaf: Tracer) -> bool:
