@@ -17,9 +17,11 @@ from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
 from tinyfuse.loops.independence import accesses
 from tinyfuse.loops.ir import (
+    OF_BLOCK,
     Alloc,
     Buffer,
     For,
+    HalveRow,
     Kernel,
     Let,
     LoopKind,
@@ -40,6 +42,7 @@ from tinyfuse.lower.device_names import declared_first, with_axes, with_names, w
 from tinyfuse.lower.device_nests import (
     Arranged,
     arranged,
+    by_halves,
     in_pieces,
     joined,
     nested,
@@ -47,6 +50,7 @@ from tinyfuse.lower.device_nests import (
     with_places,
 )
 from tinyfuse.lower.device_registers import WORDS, Remedies, Remedy, halves, needed
+from tinyfuse.lower.device_rounds import with_rounds_together
 from tinyfuse.lower.device_scatters import by_elements
 from tinyfuse.lower.device_sums import with_sums_together
 from tinyfuse.lower.device_tensors import TENSOR_SHAPES, TensorLowering, tensor_kind
@@ -195,6 +199,8 @@ class _Mapping:
         return needed(nest.body, 1) > self.device.registers
 
     def tile_of(self, nest: Arranged, room: int) -> Tile | None:
+        if any(isinstance(each, HalveRow) for each in walk_statements(nest.body)):
+            return None
         fewest = int(self.remedy >= Remedy.FEWER)
         nest = replace(nest, body=with_sums_together(nest.body))
         tile = tile_of(nest, room, TENSOR_SHAPES[fewest:])
@@ -212,7 +218,9 @@ class _Mapping:
         if pieces:
             return [[each] for each in pieces]
         apart = len(body) > 1 and all(isinstance(each, For) for each in body)
-        return [[each] for each in body] if apart and _visits(body) >= LEAST_APART else [body]
+        if not apart or _visits(body) < LEAST_APART:
+            return [body]
+        return [[each] for each in with_rounds_together(body)]
 
     def tiled_pieces(self, body: Sequence[Statement]) -> list[Statement]:
         """A loop in two where it does one thing in its first steps and another in the others, as
@@ -316,7 +324,7 @@ class _Mapping:
             nest, inner = wide
         threads = min(self.device.threads, _warps(nest.steps))
         blocks = min(self.device.blocks, -(-nest.steps // threads))
-        return blocks, threads, (*named, nested(nest.shared, LoopKind.GRID, inner))
+        return blocks, threads, (*named, by_halves(nested(nest.shared, LoopKind.GRID, inner)))
 
     def is_too_wide(self, nest: Arranged) -> bool:
         """Whether the elements of a vector have more values at once than there are registers."""
@@ -411,10 +419,11 @@ def _most_shared(body: Sequence[Statement]) -> int:
     """The most steps that the threads of a block share at once."""
     most = 1
     for each in walk_statements(body):
-        if isinstance(each, For) and each.kind is LoopKind.THREADS:
+        if isinstance(each, For) and each.kind in OF_BLOCK:
             steps, inner = each.variable.extent, each.body
+            steps *= WARP if each.kind is LoopKind.WARPS else 1
             while len(inner) == 1 and isinstance(node := inner[0], For):
-                if node.kind is not LoopKind.THREADS:
+                if node.kind is not each.kind:
                     break
                 steps, inner = steps * node.variable.extent, node.body
             most = max(most, steps)
