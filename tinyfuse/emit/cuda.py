@@ -258,18 +258,18 @@ class CudaKernelText(KernelText):
         index = "long" if total + step > MOST_INT else self.index
         if index == "long":
             first = first.replace("blockIdx.x *", "(long)blockIdx.x *")
-        inner = self.of_warp if node.kind is LoopKind.WARPS else self.inside
+        lines_of = self.of_warp if node.kind is LoopKind.WARPS else self.inside
         if total == 1:
-            test = f"< {WARP}" if node.kind is LoopKind.WARPS else "== 0"
-            return _braced(f"if (threadIdx.x {test})", inner(body))
+            those = f"< {WARP}" if node.kind is LoopKind.WARPS else "== 0"
+            return _braced(f"if (threadIdx.x {those})", lines_of(body))
         (axis, *others) = axes
         if others or axis.start:
             name = unused("step", self.taken)
             inside = [f"  {line}" for line in self.counters(axes, name)]
-            inside += inner(body)
+            inside += lines_of(body)
             self.taken.discard(name)
         else:
-            name, inside = axis.name, inner(body)
+            name, inside = axis.name, lines_of(body)
         if total <= step:
             value = f"const {index} {name} = {first};"
             test = [] if total == step else [f"if ({name} < {total}) {{"]

@@ -51,6 +51,7 @@ from tinyfuse.lower.device_nests import (
 )
 from tinyfuse.lower.device_registers import WORDS, Remedies, Remedy, halves, needed
 from tinyfuse.lower.device_rounds import with_rounds_together
+from tinyfuse.lower.device_scans import in_parts, scanned
 from tinyfuse.lower.device_scatters import by_elements
 from tinyfuse.lower.device_sums import with_sums_together
 from tinyfuse.lower.device_tensors import TENSOR_SHAPES, TensorLowering, tensor_kind
@@ -69,6 +70,8 @@ LEAST_INSIDE = 32
 OWN_BYTES = 4096
 # Elements that kernels visit from which on nests one after the other are kernels of their own.
 LEAST_APART = 1 << 14
+# Steps of running values whose parts are then of more than one block.
+LEAST_IN_KERNELS = 1 << 16
 # Threads of blocks that a multiprocessor holds at once, each of which may have 128 registers.
 AT_ONCE = 512
 MANY = 1 << 16  # registers that are never too few
@@ -147,15 +150,27 @@ class _Mapping:
         if kernel not in self.made:
             self.remedy = self.remedies.get(kernel.name, Remedy.NONE)
             self.fitted = {}
-            body = self.owned(self.outside(simplified(kernel.body, ())))
+            body = [made for each in kernel.body for made in self.scanned(each)]
+            is_long = len(body) > len(kernel.body)
+            body = self.owned(self.outside(simplified(body, ())))
             halvings = max(0, self.remedy - Remedy.FEWER)
             parts: list[Sequence[Statement]] = [body]
             if kernel.bound is None:
-                parts = [p for part in self.parts(body) for p in self.fitting(part, halvings)]
+                found = in_parts(body) if is_long else self.parts(body)
+                parts = [p for part in found for p in self.fitting(part, halvings)]
             names = [kernel.name] if len(parts) == 1 else self.names(kernel, len(parts))
             pairs = zip(parts, names, strict=True)
             self.made[kernel] = [self.made_of(kernel, part, name) for part, name in pairs]
         return self.made[kernel]
+
+    def scanned(self, node: Statement) -> list[Statement]:
+        """Long running values in parts, of which each step is a kernel of its own."""
+        made = scanned(node) if isinstance(node, For) and _steps(node) >= LEAST_IN_KERNELS else None
+        if made is None:
+            return [node]
+        kept = [each.buffer for each in made if isinstance(each, Alloc)]
+        new = {old: self.new_memory(old.name, old.dtype, old.size) for old in kept}
+        return list(with_buffers([each for each in made if not isinstance(each, Alloc)], new))
 
     def outside(self, body: list[Statement]) -> list[Statement]:
         """With what all nests of a kernel share in the memory of the device, if one block's shared

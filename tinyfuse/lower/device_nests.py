@@ -33,7 +33,7 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
 from tinyfuse.lower.device_scans import scanned
-from tinyfuse.lower.device_sorts import RUN, sorted_row
+from tinyfuse.lower.device_sorts import MOST_ALONE, sorted_row
 from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.expr import Expr, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, affine
@@ -148,7 +148,7 @@ def _plain(node: Statement) -> list[Statement]:
         return [replace(node, streamed=False)]
     if isinstance(node, For):
         return scanned(node) or [node]
-    if isinstance(node, SortRow) and node.extent >= RUN:
+    if isinstance(node, SortRow) and node.extent > MOST_ALONE:
         return sorted_row(node)
     if isinstance(node, Transpose):
         row, column = Axis("row", node.rows), Axis("column", node.columns)
