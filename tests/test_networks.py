@@ -181,6 +181,22 @@ def test_chains_longer_than_a_block_are_split_where_they_were(form: Callable[...
     np.testing.assert_allclose(fused, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize(
+    ("rows", "products", "shared"),
+    [
+        (1, 5000, "j by 256 < 512 parallel, block < 2"),
+        (8, 5000, "j by 32 < 512 padded parallel, block < 2"),
+        (64, 8192, "block < 2 parallel"),
+        (1, 11008, "j by 256 < 512 parallel, block < 3"),
+        (1, 100_000, "block < 25 parallel"),
+    ],
+)
+def test_threads_share_blocks_of_a_chain_that_are_even(rows: int, products: int, shared: str):
+    """The last one is shorter: of two, the other thread would wait; of 25, for a moment."""
+    program = lowered(lambda a, b: a @ b, (rows, products), (products, 512))
+    assert f"out_blocks: root; {shared}" in str(program.schedule)
+
+
 @FORMS
 def test_products_of_no_windows_are_empty(form: Callable[..., Any]):
     x, weight = np.zeros((0, 2, 5, 7), np.float32), np.zeros((6, 2, 3, 3), np.float32)
