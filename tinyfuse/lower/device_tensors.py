@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from tinyfuse.graph.scalar_ops import FMA, NEAREST
 from tinyfuse.loops.ir import TENSOR_STEPS, Buffer, For, LoopKind, Statement
 from tinyfuse.loops.rewrite import substitute_axes
-from tinyfuse.lower.device_tiles import Elements, Tile, TileLowering, nested_over
+from tinyfuse.lower.device_tile_loops import Elements, Last, TileLowering, nested_over
+from tinyfuse.lower.device_tiles import Tile
 from tinyfuse.records import replace
 from tinyfuse.stage.expr import Expr, Load, Op
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
@@ -51,6 +52,15 @@ class TensorLowering(TileLowering):
     def __init__(self, tile: Tile, kind: LoopKind) -> None:
         self.kind = kind
         super().__init__(tile)
+
+    @property
+    def loads_ahead(self) -> bool:
+        # Pairs of operands in one register are made of two others.
+        in_pairs = self.kind is not LoopKind.TF32
+        return not in_pairs or self.tile.each < TENSOR_SHAPES[0][1]
+
+    def widths(self) -> tuple[Last | None, tuple[int, int]]:
+        return None, (1, 1)  # instructions take their operands one by one
 
     def elements_of_thread(self) -> Elements:
         warps = Axis("warp_row", WARPS[0]), Axis("warp_column", WARPS[1])
