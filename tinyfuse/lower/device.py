@@ -327,7 +327,8 @@ class _Mapping:
 
     def by_tiles(self, tile: Tile) -> tuple[int, int, tuple[Statement, ...]]:
         kind = tensor_kind(tile)
-        lowering = TensorLowering(tile, kind) if kind else TileLowering(tile)
+        ahead = not self.remedy
+        lowering = TensorLowering(tile, kind, ahead) if kind else TileLowering(tile, ahead)
         return self.in_tiles(lowering.outer, lowering.statements(), THREADS)
 
     def in_tiles(

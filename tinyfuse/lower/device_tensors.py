@@ -49,15 +49,12 @@ def _kind(value: Expr, tile: Tile) -> LoopKind | None:
 class TensorLowering(TileLowering):
     """The statements of one tile, for eight warps."""
 
-    def __init__(self, tile: Tile, kind: LoopKind) -> None:
+    def __init__(self, tile: Tile, kind: LoopKind, loads_ahead: bool) -> None:
         self.kind = kind
-        super().__init__(tile)
-
-    @property
-    def loads_ahead(self) -> bool:
         # Pairs of operands in one register are made of two others.
-        in_pairs = self.kind is not LoopKind.TF32
-        return not in_pairs or self.tile.each < TENSOR_SHAPES[0][1]
+        in_pairs = kind is not LoopKind.TF32
+        fits = not in_pairs or tile.each < TENSOR_SHAPES[0][1]
+        super().__init__(tile, loads_ahead and fits)
 
     def widths(self) -> tuple[Last | None, tuple[int, int]]:
         return None, (1, 1)  # instructions take their operands one by one

@@ -70,10 +70,11 @@ def _ahead(buffer: Buffer, tile: Tile) -> Buffer:
 
 
 class TileLowering:
-    """The statements of one tile, for 256 threads."""
+    """The statements of one tile, for 256 threads. loads_ahead: whether there are registers for
+    what the next steps read, besides the sums."""
 
-    def __init__(self, tile: Tile) -> None:
-        self.tile = tile
+    def __init__(self, tile: Tile, loads_ahead: bool) -> None:
+        self.tile, self.loads_ahead = tile, loads_ahead
         side = tile.side
         self.row_block, self.column_block = (
             Axis(f"{axis.name}_block", -(-axis.extent // side))
@@ -144,11 +145,6 @@ class TileLowering:
             body = (nested(tile.outer, LoopKind.SERIAL, body),)
         start = self.elements(tile.before)
         return (*map(Alloc, made), *([start] if tile.before else []), *body, self.end())
-
-    @property
-    def loads_ahead(self) -> bool:
-        """Whether there are registers for what the next steps read, besides the sums."""
-        return True
 
     def turns(
         self, group: Axis, shared: Mapping[Expr, Buffer], ahead: Mapping[Expr, Buffer]
