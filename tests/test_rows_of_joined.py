@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import tinyfuse
@@ -61,3 +63,19 @@ def test_the_results_of_a_pass_lie_beside_each_other() -> None:
     text = Lowered(traced, traced.options, REFERENCE).as_text("loops")
     kept = [line.split()[1] for line in text.splitlines() if "float64[32] on the stack" in line]
     assert kept == ["concat:", "concat_1:"]
+
+
+def test_not_in_what_lies_in_vector_registers() -> None:
+    """Where halves change places, and then all elements, what is changed lies in registers."""
+
+    def function(x: Any) -> Any:
+        small, large = np.minimum(x[:, :8], x[:, 8:]), np.maximum(x[:, :8], x[:, 8:])
+        y = np.concatenate([small, large], axis=1)
+        y = np.concatenate([y[:, 8:], y[:, :8]], axis=1)
+        return y[:, (np.arange(16) * 3 + 3) % 16]
+
+    x = np.random.default_rng(1).integers(0, 50, (13, 16))
+    np.testing.assert_array_equal(tinyfuse.jit(function)(x), function(x))
+    registers = Alloc(buffer("whole", 8, Scope.VECTORS))
+    block = (registers, Alloc(ROW), copied(GIVEN, ROW), copied(ROW, registers.buffer, 4))
+    assert with_rows_in_joined(block) == block

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tinyfuse.dtypes import BOOL
 from tinyfuse.emit import vectors
@@ -16,6 +16,7 @@ from tinyfuse.emit.exponentials import line_with_quotients, lines_with_exponenti
 from tinyfuse.emit.expression import Expressions, InLoop
 from tinyfuse.emit.interleaving import INTERLEAVED, has_long_steps
 from tinyfuse.emit.jumps import is_chain, is_usual
+from tinyfuse.emit.neighbours import MASKS, TURNED, masks_neighbours, turns_combined
 from tinyfuse.emit.pieces import PIECES, writes_pieces
 from tinyfuse.emit.prelude import prelude_text, runtime_c
 from tinyfuse.emit.vectors import VectorLoop
@@ -231,6 +232,15 @@ def reduces(loop: For) -> bool:
     )
 
 
+# What gcc is told of some kernels.
+_ATTRIBUTES: Mapping[str, Callable[[Kernel], bool]] = {
+    PIECES: writes_pieces,
+    MASKS: masks_neighbours,
+    TURNED: turns_combined,
+    INTERLEAVED: has_long_steps,
+}
+
+
 class KernelText:
     """The function of one kernel.
 
@@ -257,12 +267,10 @@ class KernelText:
         names = [self.parameter(buffer) for buffer in self.kernel.parameters]
         names += ["long begin", "long end"] if self.parallel else []
         apart = "__attribute__((noinline)) " if self.several else ""
-        if writes_pieces(self.kernel):
-            self.used[PIECES] = None
-            apart += f"{PIECES} "
-        if has_long_steps(self.kernel):
-            self.used[INTERLEAVED] = None
-            apart += f"{INTERLEAVED} "
+        for name, is_such in _ATTRIBUTES.items():
+            if is_such(self.kernel):
+                self.used[name] = None
+                apart += f"{name} "
         head = f"static {apart}void {self.kernel.name}({', '.join(names)}) {{"
         body = self.block(self.kernel.body, "  ")
         if self.streams:

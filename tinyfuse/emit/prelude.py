@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tinyfuse.emit.interleaving import INTERLEAVED, INTERLEAVED_TEXT
+from tinyfuse.emit.neighbours import MASKS, MASKS_TEXT, TURNED, TURNED_TEXT
 from tinyfuse.emit.pieces import PIECES, PIECES_TEXT
 from tinyfuse.loops.sorting import BLOCKS, NetworkBlock
 from tinyfuse.loops.transposes import LANES
@@ -93,6 +94,8 @@ def _typedefs() -> dict[str, str]:
         "pair_t": pair,
         PIECES: PIECES_TEXT,
         INTERLEAVED: INTERLEAVED_TEXT,
+        MASKS: MASKS_TEXT,
+        TURNED: TURNED_TEXT,
     }
 
 

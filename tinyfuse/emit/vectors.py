@@ -55,10 +55,16 @@ def _infix(symbol: str, precedence: Precedence, first: CText, second: CText) -> 
     return CText(f"{enclosed(first, left)} {symbol} {right}", precedence)
 
 
-def _choice(condition: CText, chosen: CText, other: CText) -> CText:
-    texts = [enclosed(each, Precedence.CONDITIONAL + 1) for each in (condition, chosen)]
-    last = enclosed(other, Precedence.CONDITIONAL)
-    return CText(f"{texts[0]} ? {texts[1]} : {last}", Precedence.CONDITIONAL)
+def _choice(kind: str, condition: CText, chosen: CText, other: CText) -> CText:
+    test = enclosed(condition, Precedence.CONDITIONAL + 1)
+    first, second = (_of_type(each, kind) for each in (chosen, other))
+    return CText(f"{test} ? {first} : {second}", Precedence.CONDITIONAL)
+
+
+def _of_type(vector: CText, kind: str) -> str:
+    """gcc takes a sum of vectors that lie at any element for one of vectors that do not."""
+    is_operand = vector.precedence >= Precedence.UNARY
+    return vector.text if is_operand else f"({kind}){enclosed(vector, Precedence.UNARY)}"
 
 
 class VectorLoop:
@@ -129,7 +135,7 @@ class VectorLoop:
         if isinstance(node, Op):
             operands = [done[each] for each in node.operands]
             if is_guard(node):  # the same in all lanes
-                return _choice(*operands)
+                return _choice(self.type, *operands)
             return self.operation(node, operands)
         if isinstance(node, Local) and node in self.own:
             return CText(self.names[node])

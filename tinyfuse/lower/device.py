@@ -51,11 +51,12 @@ from tinyfuse.lower.device_nests import (
 )
 from tinyfuse.lower.device_registers import WORDS, Remedies, Remedy, halves, needed
 from tinyfuse.lower.device_rounds import with_rounds_together
-from tinyfuse.lower.device_scans import in_parts, scanned
+from tinyfuse.lower.device_scans import LEAST_IN_KERNELS, in_parts, scanned
 from tinyfuse.lower.device_scatters import by_elements
 from tinyfuse.lower.device_sums import with_sums_together
 from tinyfuse.lower.device_tensors import TENSOR_SHAPES, TensorLowering, tensor_kind
-from tinyfuse.lower.device_tiles import SHAPES, SIDE, Tile, TileLowering, tile_of
+from tinyfuse.lower.device_tile_loops import TileLowering
+from tinyfuse.lower.device_tiles import SHAPES, THREADS, Tile, tile_of
 from tinyfuse.lower.device_transposes import lowered, transposed
 from tinyfuse.lower.device_vectors import VECTOR_BYTES, vectors
 from tinyfuse.lower.scratch import aligned
@@ -70,8 +71,6 @@ LEAST_INSIDE = 32
 OWN_BYTES = 4096
 # Elements that kernels visit from which on nests one after the other are kernels of their own.
 LEAST_APART = 1 << 14
-# Steps of running values whose parts are then of more than one block.
-LEAST_IN_KERNELS = 1 << 16
 # Threads of blocks that a multiprocessor holds at once, each of which may have 128 registers.
 AT_ONCE = 512
 MANY = 1 << 16  # registers that are never too few
@@ -349,8 +348,9 @@ class _Mapping:
 
     def by_tiles(self, tile: Tile) -> tuple[int, int, tuple[Statement, ...]]:
         kind = tensor_kind(tile)
-        lowering = TensorLowering(tile, kind) if kind else TileLowering(tile)
-        return self.in_tiles(lowering.outer, lowering.statements(), SIDE * SIDE)
+        ahead = not self.remedy
+        lowering = TensorLowering(tile, kind, ahead) if kind else TileLowering(tile, ahead)
+        return self.in_tiles(lowering.outer, lowering.statements(), THREADS)
 
     def in_tiles(
         self, outer: Sequence[For], body: tuple[Statement, ...], threads: int = 0

@@ -39,6 +39,8 @@ ORDER_FREE = (
 OF_INTEGERS = ("add", "multiply", "bitwise_xor")
 # Steps from which on they are in parts, of fewer than so many each.
 LEAST_STEPS = 1024
+# And from which on each step of these parts is a kernel, of more than one block.
+LEAST_IN_KERNELS = 1 << 16
 
 
 def scanned(loop: For) -> list[Statement] | None:

@@ -115,7 +115,8 @@ def _copy_of(loop: Statement, row: Buffer) -> Store | None:
         return None
     whole = loop.count is None and (loop.variable.start, loop.variable.extent) == (0, row.size)
     along = not (store.position - loop.variable).depends_on(loop.variable)
-    same = store.buffer.dtype == row.dtype and store.buffer.scope is not Scope.REGISTER
+    in_memory = store.buffer.scope not in (Scope.REGISTER, Scope.VECTORS)
+    same = store.buffer.dtype == row.dtype and in_memory
     load = store.value
     if not (isinstance(load, Load) and load.source is row and not load.data):
         return None

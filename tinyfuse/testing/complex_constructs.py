@@ -112,6 +112,8 @@ def complex_assignment(scope: Scope) -> Expression:
     text = scope.choices.choose(
         ("{0}[...] = {1}", "{0} += {1}", "{0} *= {1}", "{0}.real[...] = {1}.real", "{0} -= {1}")
     )
+    if "*=" in text and scope.values[x].size == 1:
+        scope.compose()  # numpy 2.4 rounds such a product otherwise than that of several elements
     return effect(text, x, _fitting(scope, x))
 
 
