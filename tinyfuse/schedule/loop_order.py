@@ -195,7 +195,7 @@ def _by_rows(
         free = [loop for loop in outer if loop.axis in stage.axes]
         return (*free, column, *[Loop(axis, 1, LoopKind.UNROLL) for axis in stage.reduce_axes])
     place = next(at for at, loop in enumerate([*outer, row]) if loop.axis in stage.reduce_axes)
-    alone = not any(_is_even(stage, loop, machine.cores) for loop in outer[:place])
+    alone = not any(is_even(stage, loop, machine.cores) for loop in outer[:place])
     threads = machine.cores if alone and visits >= PARALLEL_ELEMENTS else 1
     width = row_part(column.axis.extent, stage.dtype.itemsize, threads)
     if width < column.axis.extent:
@@ -333,14 +333,14 @@ def _shared(
     free = list(itertools.takewhile(lambda loop: loop.axis not in stage.reduce_axes, several))
     if not free:
         return loops
-    even = [loop for loop in free if _is_even(stage, loop, machine.cores)]
+    even = [loop for loop in free if is_even(stage, loop, machine.cores)]
     inside = [loop for loop in even if loop.kind is LoopKind.SERIAL] if not fixed else []
     first = free[0] if free[0] in even else next(iter(inside), free[0])
     rest = [loop for loop in loops if loop is not first]
     return (Loop(first.axis, first.step, LoopKind.PARALLEL), *rest)
 
 
-def _is_even(stage: Stage, loop: Loop, cores: int) -> bool:
+def is_even(stage: Stage, loop: Loop, cores: int) -> bool:
     """Whether threads that share a loop do not wait for each other at the end of a chain."""
     steps = filled(stage, loop)
     whole = steps == loop.steps or time_shared(loop.steps, steps, cores) <= UNEVEN / cores
