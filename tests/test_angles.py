@@ -115,3 +115,16 @@ def test_what_is_not_chosen_is_not_looked_at() -> None:
 
     x = np.linspace(-30, 30, 3000)
     np.testing.assert_allclose(tinyfuse.jit(function)(x), function(x), rtol=1e-15)
+
+
+def test_angles_of_complex_exponentials() -> None:
+    def function(z: Any, turn: Any) -> Any:
+        return z * np.exp(1j * turn)
+
+    turn = np.linspace(-30, 30, 300)
+    z = turn[::-1] + 1j
+    text = kernels(function, z, turn)
+    assert text.count("tf_cos_small_double(") == text.count("tf_sin_small_double(") == 1
+    for array in (turn, np.where(turn > 29, 1e15, turn)):
+        found = tinyfuse.jit(function)(z, array)
+        np.testing.assert_allclose(found, function(z, array), rtol=1e-13)

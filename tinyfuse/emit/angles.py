@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from tinyfuse.dtypes import FLOAT64
-from tinyfuse.loops.ir import Buffer, For, Let, Local, LoopKind, Scope, Store
+from tinyfuse.loops.ir import Alloc, Buffer, For, Let, Local, Scope, Store
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import values_of, with_values
 from tinyfuse.stage.analysis import point_cost
@@ -34,7 +34,6 @@ _TRUTHS = np.dtype(np.uint64)
 class KernelText(Protocol):
     """What writes the function around the loop. taken: names that have a meaning in it."""
 
-    parallel: For | None
     taken: set[str]
 
     def plain_steps(self, node: For, first: str, last: str) -> list[str]: ...
@@ -43,7 +42,7 @@ class KernelText(Protocol):
 
 def lines_with_angles(loop: For, kernel: KernelText, first: str, last: str) -> list[str] | None:
     """The lines of a loop from one step to another; None for one that need not look."""
-    angles = angles_of(loop) if loop.kind is LoopKind.VECTOR or loop is kernel.parallel else {}
+    angles = angles_of(loop)
     if not angles:
         return None
     taken = {*kernel.taken, loop.variable.name}
@@ -74,10 +73,16 @@ def angles_of(loop: For) -> dict[Op, Expr]:
     """The functions in each step of a loop whose angles are cheap, with these angles."""
     if loop.variable.extent < LEAST_STEPS:
         return {}
-    if not all(isinstance(statement, (Let, Store)) for statement in loop.body):
+    if not all(isinstance(statement, (Alloc, Let, Store)) for statement in loop.body):
         return {}
     found: dict[Op, Expr] = {}
-    own: dict[Expr, Expr] = {}
+    own: dict[Local | Buffer, Expr] = {}  # what names and registers stand for in a step
+
+    def known(leaf: Expr) -> Expr:
+        if isinstance(leaf, Local):
+            return own.get(leaf, leaf)
+        return own.get(leaf.source, leaf) if isinstance(leaf, Load) else leaf
+
     left = CHEAP_TOGETHER
     for statement in loop.body:
         for value in values_of(statement):
@@ -85,22 +90,32 @@ def angles_of(loop: For) -> dict[Op, Expr]:
             for node in walk(value):
                 if not (isinstance(node, Op) and node in always and _turns(node)):
                     continue
-                angle = rewrite(node.operands[0], lambda leaf: own.get(leaf, leaf))
+                angle = rewrite(node.operands[0], known)
                 spent = 0 if angle in found.values() else point_cost(angle)
                 if spent <= min(CHEAP, left):
                     found[node] = angle
                     left -= spent
         if isinstance(statement, Let):
-            own[statement.local] = rewrite(statement.value, lambda leaf: own.get(leaf, leaf))
+            own[statement.local] = rewrite(statement.value, known)
+        elif isinstance(statement, Store) and _is_named(statement, loop):
+            own[statement.buffer] = rewrite(statement.value, known)
     stored = {statement.buffer for statement in loop.body if isinstance(statement, Store)}
     return {node: angle for node, angle in found.items() if _is_there_before(angle, stored, own)}
+
+
+def _is_named(store: Store, loop: For) -> bool:
+    """Whether it gives a register of one step its only value."""
+    own = [each.buffer for each in loop.body if isinstance(each, Alloc)]
+    stored = [each.buffer for each in loop.body if isinstance(each, Store)]
+    named = store.buffer in own and store.buffer.scope is Scope.REGISTER
+    return named and stored.count(store.buffer) == 1
 
 
 def _turns(node: Op) -> bool:
     return node.name in FUNCTIONS and node.dtype == FLOAT64
 
 
-def _is_there_before(angle: Expr, stored: set[Buffer], own: dict[Expr, Expr]) -> bool:
+def _is_there_before(angle: Expr, stored: set[Buffer], own: dict[Local | Buffer, Expr]) -> bool:
     """Whether an angle can be computed before the steps of a loop that stores into these."""
     return not any(
         (isinstance(node, Load) and node.source in stored)
@@ -125,7 +140,10 @@ def _usual(loop: For, angles: dict[Op, Expr]) -> For:
     known: dict[Expr, Expr] = {
         node: Op(f"{node.name}_small", node.operands, node.dtype) for node in angles
     }
-    return For(loop.variable, loop.kind, with_values(loop.body, known), loop.count)
+    body = [
+        each if isinstance(each, Alloc) else with_values([each], known)[0] for each in loop.body
+    ]
+    return For(loop.variable, loop.kind, tuple(body), loop.count)
 
 
 def _indented(lines: Sequence[str]) -> list[str]:
