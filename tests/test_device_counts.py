@@ -153,3 +153,21 @@ def test_transfers(reports: dict[Any, ProgramReport], function: Callable[..., An
     ]
     assert poor == []
     assert max([each.worst for each in accesses if each.shared], default=1) == turns
+
+
+# By product: for each kind of access of its result's tiles how many requests warps make. A step of
+# the sums loads 16 rows and columns of a thread in six requests of four elements: those of columns
+# are the same for both rows, for which nvcc has them once.
+@pytest.mark.parametrize(
+    ("function", "steps", "tiles"), [(product, 128, 1), (product_of_transposed, 128, 1)]
+)
+def test_products_load_and_store_16_bytes_at_once(
+    reports: dict[Any, ProgramReport], function: Callable[..., Any], steps: int, tiles: int
+):
+    (launch,) = reports[function].launches
+    warps = 8 * tiles
+    loads = [each for each in launch.accesses if each.shared and each.kind == "read"]
+    stores = [each for each in launch.accesses if not each.shared and each.kind == "write"]
+    assert {each.bytes for each in (*loads, *stores)} == {16}
+    assert sum(each.requests for each in loads) == warps * steps * 6
+    assert sum(each.requests for each in stores) == warps * 16

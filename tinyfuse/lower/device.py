@@ -50,7 +50,8 @@ from tinyfuse.lower.device_registers import WORDS, Remedies, Remedy, halves, nee
 from tinyfuse.lower.device_scatters import by_elements
 from tinyfuse.lower.device_sums import with_sums_together
 from tinyfuse.lower.device_tensors import TENSOR_SHAPES, TensorLowering, tensor_kind
-from tinyfuse.lower.device_tiles import SHAPES, SIDE, Tile, TileLowering, tile_of
+from tinyfuse.lower.device_tile_loops import TileLowering
+from tinyfuse.lower.device_tiles import SHAPES, THREADS, Tile, tile_of
 from tinyfuse.lower.device_transposes import lowered, transposed
 from tinyfuse.lower.device_vectors import VECTOR_BYTES, vectors
 from tinyfuse.lower.scratch import aligned
@@ -326,8 +327,9 @@ class _Mapping:
 
     def by_tiles(self, tile: Tile) -> tuple[int, int, tuple[Statement, ...]]:
         kind = tensor_kind(tile)
-        lowering = TensorLowering(tile, kind) if kind else TileLowering(tile)
-        return self.in_tiles(lowering.outer, lowering.statements(), SIDE * SIDE)
+        ahead = not self.remedy
+        lowering = TensorLowering(tile, kind, ahead) if kind else TileLowering(tile, ahead)
+        return self.in_tiles(lowering.outer, lowering.statements(), THREADS)
 
     def in_tiles(
         self, outer: Sequence[For], body: tuple[Statement, ...], threads: int = 0
