@@ -313,36 +313,14 @@ extern "C" __global__ void __launch_bounds__(64) phasors_out_1(TF_IN(double) tur
     }
   }
   __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 16) {
-      matmul_lanes[lane] += matmul_lanes[lane + 16];
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x % 32;
+    double sum = matmul_lanes[lane];
+    for (int apart = 16; apart > 0; apart /= 2)
+      sum += __shfl_down_sync(0xffffffffu, sum, apart);
+    if (lane == 0) {
+      matmul_lanes[0] = sum;
     }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 8) {
-      matmul_lanes[lane] += matmul_lanes[lane + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 4) {
-      matmul_lanes[lane] += matmul_lanes[lane + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 2) {
-      matmul_lanes[lane] += matmul_lanes[lane + 2];
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    matmul_lanes[0] += matmul_lanes[1];
   }
   __syncthreads();
   matmul = matmul_lanes[0];
@@ -355,36 +333,14 @@ extern "C" __global__ void __launch_bounds__(64) phasors_out_1(TF_IN(double) tur
     }
   }
   __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 16) {
-      matmul_1_lanes[lane] += matmul_1_lanes[lane + 16];
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x % 32;
+    double sum = matmul_1_lanes[lane];
+    for (int apart = 16; apart > 0; apart /= 2)
+      sum += __shfl_down_sync(0xffffffffu, sum, apart);
+    if (lane == 0) {
+      matmul_1_lanes[0] = sum;
     }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 8) {
-      matmul_1_lanes[lane] += matmul_1_lanes[lane + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 4) {
-      matmul_1_lanes[lane] += matmul_1_lanes[lane + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 2) {
-      matmul_1_lanes[lane] += matmul_1_lanes[lane + 2];
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    matmul_1_lanes[0] += matmul_1_lanes[1];
   }
   __syncthreads();
   matmul_1 = matmul_1_lanes[0];
@@ -397,36 +353,14 @@ extern "C" __global__ void __launch_bounds__(64) phasors_out_1(TF_IN(double) tur
     }
   }
   __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 16) {
-      matmul_2_lanes[lane] += matmul_2_lanes[lane + 16];
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x % 32;
+    double sum = matmul_2_lanes[lane];
+    for (int apart = 16; apart > 0; apart /= 2)
+      sum += __shfl_down_sync(0xffffffffu, sum, apart);
+    if (lane == 0) {
+      matmul_2_lanes[0] = sum;
     }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 8) {
-      matmul_2_lanes[lane] += matmul_2_lanes[lane + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 4) {
-      matmul_2_lanes[lane] += matmul_2_lanes[lane + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 2) {
-      matmul_2_lanes[lane] += matmul_2_lanes[lane + 2];
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    matmul_2_lanes[0] += matmul_2_lanes[1];
   }
   __syncthreads();
   matmul_2 = matmul_2_lanes[0];
@@ -439,36 +373,14 @@ extern "C" __global__ void __launch_bounds__(64) phasors_out_1(TF_IN(double) tur
     }
   }
   __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 16) {
-      matmul_3_lanes[lane] += matmul_3_lanes[lane + 16];
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x % 32;
+    double sum = matmul_3_lanes[lane];
+    for (int apart = 16; apart > 0; apart /= 2)
+      sum += __shfl_down_sync(0xffffffffu, sum, apart);
+    if (lane == 0) {
+      matmul_3_lanes[0] = sum;
     }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 8) {
-      matmul_3_lanes[lane] += matmul_3_lanes[lane + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 4) {
-      matmul_3_lanes[lane] += matmul_3_lanes[lane + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 2) {
-      matmul_3_lanes[lane] += matmul_3_lanes[lane + 2];
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    matmul_3_lanes[0] += matmul_3_lanes[1];
   }
   __syncthreads();
   matmul_3 = matmul_3_lanes[0];
