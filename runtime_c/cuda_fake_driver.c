@@ -215,6 +215,11 @@ int cuCtxSetCurrent(void *context) {
   fake.device = (int)device;
   return CUDA_SUCCESS;
 }
+int cuCtxGetCurrent(void **context) {
+  FAKE_CALL();
+  *context = fake.contexts + fake.device;
+  return CUDA_SUCCESS;
+}
 
 // -- modules: an image is the address of an opened library
 

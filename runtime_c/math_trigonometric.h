@@ -242,41 +242,58 @@ static inline double tf_cos_core_double(double r, double low, double *rest) {
   return sum;
 }
 
-// x = r + n pi / 2 with an integer n, |r| <= pi / 4: returns r, and puts its low part and n modulo 4.
-static inline double tf_reduced_double(double x, double *low, uint64_t *quarters) {
-  double rest, f = tf_half_turns_double(x, &rest, quarters);
-  double r = f * 0x1.921fb54442d18p+1;
-  double small = __builtin_fma(f, 0x1.1a62633145c07p-53, rest * 0x1.921fb54442d18p+1);
-  *low = __builtin_fma(f, 0x1.921fb54442d18p+1, -r) + small;
+// x = r + n pi / 2 for |x| < 2^30, with an integer n, |r| <= pi / 4 (1 + 2^-23): returns r, and puts its
+// low part and n modulo 4. The first difference is exact: both are multiples of the last bit of one. (W. J.
+// Cody and W. Waite, Software Manual for the Elementary Functions, 1980.)
+static inline double tf_reduced_small_double(double x, double *low, uint64_t *quarters) {
+  double shifted = __builtin_fma(x, 0x1.45f306dc9c883p-1, 0x1.8p52), n = shifted - 0x1.8p52;
+  double first = __builtin_fma(n, -0x1.921fb54442d18p+0, x), second = n * 0x1.1a62633145c07p-54, lost;
+  double r = tf_sum_double(first, -second, &lost);
+  double rest = __builtin_fma(n, 0x1.1a62633145c07p-54, -second);
+  *low = lost - __builtin_fma(n, -0x1.f1976b7ed8fbcp-110, rest);
+  *quarters = tf_bits_double(shifted);
   return r;
 }
 
-// sin(x); x where that is nearest.
-static inline double tf_sin_double(double x) {
-  double low, rest;
-  uint64_t quarters;
-  double r = tf_reduced_double(x, &low, &quarters);
+// Whether that is not to be used.
+static inline uint64_t tf_is_large_angle_double(double x) {
+  return !(__builtin_fabs(x) < 0x1p30);
+}
+
+// x = r + n pi / 2 for any x, the same where it is less.
+static inline double tf_reduced_double(double x, double *low, uint64_t *quarters) {
+  uint64_t some, few;
+  double rest, small_low, f = tf_half_turns_double(x, &rest, &some);
+  double r = f * 0x1.921fb54442d18p+1;
+  double small = __builtin_fma(f, 0x1.1a62633145c07p-53, rest * 0x1.921fb54442d18p+1);
+  double large_low = __builtin_fma(f, 0x1.921fb54442d18p+1, -r) + small;
+  double small_r = tf_reduced_small_double(x, &small_low, &few);
+  uint64_t large = tf_is_large_angle_double(x);
+  *low = large ? large_low : small_low;
+  *quarters = large ? some : few;
+  return large ? r : small_r;
+}
+
+// sin(x) of what is left of x; x where that is nearest.
+static inline double tf_sin_of_double(double x, double r, double low, uint64_t quarters) {
+  double rest;
   double sine = tf_sin_core_double(r, low, &rest), cosine = tf_cos_core_double(r, low, &rest);
   double y = quarters & 1 ? cosine : sine;
   y = tf_from_bits_double(tf_bits_double(y) ^ (quarters & 2) << 62);
   return __builtin_fabs(x) < 0x1p-27 ? x : y;
 }
 
-// cos(x).
-static inline double tf_cos_double(double x) {
-  double low, rest;
-  uint64_t quarters;
-  double r = tf_reduced_double(x, &low, &quarters);
+// cos(x) of what is left of x.
+static inline double tf_cos_of_double(double r, double low, uint64_t quarters) {
+  double rest;
   double sine = tf_sin_core_double(r, low, &rest), cosine = tf_cos_core_double(r, low, &rest);
   double y = quarters & 1 ? sine : cosine;
   return tf_from_bits_double(tf_bits_double(y) ^ ((quarters + 1) & 2) << 62);
 }
 
-// tan(x), a quotient whose rounding error is added; x where that is nearest.
-static inline double tf_tan_double(double x) {
-  double low, sine_rest, cosine_rest;
-  uint64_t quarters;
-  double r = tf_reduced_double(x, &low, &quarters);
+// tan(x) of what is left of x, a quotient whose rounding error is added; x where that is nearest.
+static inline double tf_tan_of_double(double x, double r, double low, uint64_t quarters) {
+  double sine_rest, cosine_rest;
   double sine = tf_sin_core_double(r, low, &sine_rest), cosine = tf_cos_core_double(r, low, &cosine_rest);
   bool8_t odd = quarters & 1;
   double above = odd ? -cosine : sine, above_rest = odd ? -cosine_rest : sine_rest;
@@ -285,6 +302,54 @@ static inline double tf_tan_double(double x) {
   double error = __builtin_fma(-y, below, above) + __builtin_fma(-y, below_rest, above_rest);
   y = __builtin_fma(error, inverse, y);
   return __builtin_fabs(x) < 0x1p-27 ? x : y;
+}
+
+// sin(x).
+static inline double tf_sin_double(double x) {
+  double low;
+  uint64_t quarters;
+  double r = tf_reduced_double(x, &low, &quarters);
+  return tf_sin_of_double(x, r, low, quarters);
+}
+
+// cos(x).
+static inline double tf_cos_double(double x) {
+  double low;
+  uint64_t quarters;
+  double r = tf_reduced_double(x, &low, &quarters);
+  return tf_cos_of_double(r, low, quarters);
+}
+
+// tan(x).
+static inline double tf_tan_double(double x) {
+  double low;
+  uint64_t quarters;
+  double r = tf_reduced_double(x, &low, &quarters);
+  return tf_tan_of_double(x, r, low, quarters);
+}
+
+// sin(x) for |x| < 2^30.
+static inline double tf_sin_small_double(double x) {
+  double low;
+  uint64_t quarters;
+  double r = tf_reduced_small_double(x, &low, &quarters);
+  return tf_sin_of_double(x, r, low, quarters);
+}
+
+// cos(x) for |x| < 2^30.
+static inline double tf_cos_small_double(double x) {
+  double low;
+  uint64_t quarters;
+  double r = tf_reduced_small_double(x, &low, &quarters);
+  return tf_cos_of_double(r, low, quarters);
+}
+
+// tan(x) for |x| < 2^30.
+static inline double tf_tan_small_double(double x) {
+  double low;
+  uint64_t quarters;
+  double r = tf_reduced_small_double(x, &low, &quarters);
+  return tf_tan_of_double(x, r, low, quarters);
 }
 
 // arcsin(s) - s for 0 <= s^2 = z <= 1/4.

@@ -338,4 +338,4 @@ def test_sums_of_products_of_integers_wrap_around_by_the_text_itself(dtype: str)
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(jitted(x), x @ x)
     bits = max(32, 8 * x.itemsize)
-    assert f"({dtype}_t)((uint{bits}_t)tile_0[" in jitted.lower(x).as_text("cuda")
+    assert f"({dtype}_t)((uint{bits}_t)tile_0" in jitted.lower(x).as_text("cuda")

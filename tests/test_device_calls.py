@@ -436,9 +436,10 @@ def test_what_is_refused(stream: Stream, name: str):
 def test_arrays_of_another_gpu(monkeypatch: pytest.MonkeyPatch, library: Any):
     driver = FakeDriver(devices=2)
     run_on(driver, monkeypatch)
-    other = Stream(Device(driver, 1))
-    with_torch(other, monkeypatch)
-    array = library(copied(X, other))
+    with (second := Device(driver, 1)).current():
+        other = Stream(second)
+        with_torch(other, monkeypatch)
+        array = library(copied(X, other))
     words = {
         Jax: "the array lies on device (2, 1) of DLPack, and not on <GPU 0: emulated GPU 0>, (2, 0)"
     }
@@ -447,6 +448,36 @@ def test_arrays_of_another_gpu(monkeypatch: pytest.MonkeyPatch, library: Any):
     assert words.get(library, "float32[5, 100] lies on GPU 1, and not on <GPU 0: emul") in str(
         caught.value
     )
+
+
+def test_the_gpu_that_others_use_stays_current(monkeypatch: pytest.MonkeyPatch):
+    """Whoever works on GPU 1, as PyTorch may, finds it current after every call of ours."""
+    driver = FakeDriver(devices=2)
+    first = run_on(driver, monkeypatch)
+    second = Device(driver, 1)
+    second.use()
+
+    def current() -> object:
+        return driver.made("void *", "asking", driver.functions.cuCtxGetCurrent)
+
+    x = tinyfuse.device_put(X)
+    assert current() == second.context
+    result = on_gpu(scaled)(x, x)
+    assert (type(result), current()) == (DeviceArray, second.context)
+    np.testing.assert_array_equal(result.numpy(), tinyfuse.jit(scaled)(X, X))
+    assert current() == second.context
+    on_gpu(scaled)(X, X)
+    assert current() == second.context
+    del x, result
+    assert current() == second.context
+    with second.current():
+        elsewhere = copied(X, Stream(second))
+    with pytest.raises(DeviceArrayError, match="lies on GPU 1, and not on <GPU 0"):
+        on_gpu(scaled)(elsewhere, X)
+    assert current() == second.context
+    with first.current():
+        assert current() == first.context
+    assert current() == second.context
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -251,6 +251,11 @@ def sums_and_more(x):
     return sums, sums[-1], x.sum(), sums * x
 
 
+def sums_in_place(x):
+    np.cumsum(x, out=x)
+    return x[-1]
+
+
 LONG = np.concatenate([np.round(array(900)), [-0.0, 0.0, -0.0], array(2000), [np.nan], array(9)])
 INTEGERS = (np.arange(3000) ** 3 + 1).astype(np.int64)
 SCANS: list[Given] = [
@@ -263,6 +268,13 @@ SCANS: list[Given] = [
     (sums_of_rows, (INTEGERS[: 2 * 1300].reshape(2, 1300),)),
     (best_of_a_loop, (LONG.astype(F32),)),
     (sums_and_more, (INTEGERS[:1025],)),
+]
+# So long that each step of their parts is a kernel, of several blocks.
+LONG_SCANS: list[Given] = [
+    (sums_of_computed, (np.arange(66000, dtype=np.int32),)),
+    (largest_so_far, (np.tile(LONG.astype(F32), 23),)),
+    (sums_in_place, (np.arange(66000) ** 2,)),
+    (sums_and_more, (np.arange(66000) ** 2,)),
 ]
 
 
@@ -280,7 +292,11 @@ def test_sums_of_reals_have_an_order():
 # --- all of them ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", [SCATTERS, SORTS, SCANS], ids=["scatters", "sorts", "scans"])
+@pytest.mark.parametrize(
+    "given",
+    [SCATTERS, SORTS, SCANS, LONG_SCANS],
+    ids=["scatters", "sorts", "scans", "long scans"],
+)
 def test_the_bits_of_c(given: list[Given]):
     cases = [Case(function, arguments, function.__name__) for function, arguments in given]
     Ladder((), lambda case: False, emulated_of=lambda case: True).climb(cases).check()
@@ -305,8 +321,10 @@ COUNTS: list[tuple[Given, list[tuple[int, int]]]] = [
     ((sorted_rows, (array(40, 500),)), [(40, 256)]),
     ((many_runs, (REALS,)), [*[(391, 256)] * 13, (98, 256)]),
     ((one_run, (REALS,)), [(391, 256)] * 14),
-    ((running_sums, (MANY,)), [(1, 256)]),
-    ((largest_so_far, (REALS,)), [(1, 256)]),
+    ((running_sums, (MANY[:65536],)), [(1, 256)]),
+    ((running_sums, (MANY,)), [(4, 256), (1, 32), (4, 256)]),
+    ((largest_so_far, (REALS,)), [(2, 256), (1, 32), (2, 256)]),
+    ((sums_in_place, (MANY,)), [(4, 256), (1, 32), (4, 256), (1, 32)]),
     ((sums_of_rows, (MANY.reshape(500, 2000),)), [(500, 256)]),
 ]
 

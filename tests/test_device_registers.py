@@ -156,3 +156,24 @@ def spilled(lowered: Lowered) -> int:
     text, architecture = lowered.cuda[0].text, lowered.machine.device.architecture
     resources = compile_cubin(text, "registers", architecture).resources
     return sum(each.spilled for each in resources.values())
+
+
+def sorted_rows(x):
+    return np.sort(x, axis=-1)
+
+
+def order_of_rows(x):
+    return np.argsort(x, axis=-1)
+
+
+@pytest.mark.skipif(not has_nvcc(), reason="needs nvcc")
+@pytest.mark.parametrize("length", [12, 16, 17, 24, 31, 32])
+def test_sorted_rows_of_any_length_fit(length: int):
+    """Those that a thread sorts by itself are short; more threads take the others."""
+    for dtype in (np.float32, np.float64, np.uint8):
+        for function in (sorted_rows, order_of_rows):
+            lowered = on_device(function, [np.zeros((5000, length), dtype)])
+            (kernel,) = lowered.kernels
+            assert kernel.threads == 256 or length > 16
+            found = compile_cubin(lowered.cuda[0].text, "sorts", "sm_90").resources[kernel.name]
+            assert (found.spilled, found.registers <= 128) == (0, True)

@@ -71,7 +71,7 @@ def test_text_file_and_loop_nest(tmp_path: Any, capsys: pytest.CaptureFixture[st
     assert "for i < 40 blocks" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("kind", ["threads", "tf32"])
+@pytest.mark.parametrize("kind", ["threads", "warps", "tf32"])
 def test_kinds_that_no_schedule_says(kind: str, tmp_path: Any):
     program = lowered(scaled, X)
     text = str(bound(program.schedule, "grid"))

@@ -14,6 +14,7 @@ from pycparser import c_ast, c_parser
 
 import tinyfuse
 from tests.graphs import GraphBuilder
+from tests.programs import PROGRAMS as WHOLE_PROGRAMS
 from tests.test_lower import PROGRAMS, column_sum, lowered, softmax, stages_of
 from tinyfuse.emit.c import CModule, emit_c, emit_c_many
 from tinyfuse.emit.comments import count_text, entry_comment, names_text, safe, size_text
@@ -42,7 +43,8 @@ def parsed(text: str) -> c_ast.FileAST:
 
     pycparser knows no comments, directives, attributes, assembler and no `__INT32_TYPE__`.
     """
-    unknown = r"//[^\n]*|^#[^\n]*|__attribute__\(\(.*\)\)|__asm__\(.*\);|\btf_interleaved\b"
+    unknown = r"//[^\n]*|^#[^\n]*|__attribute__\(\(.*\)\)|__asm__\(.*\);"
+    unknown += r"|\btf_(interleaved|pieces|masks|turned)\b"
     text = re.sub(unknown, "", text, flags=re.MULTILINE)
     return c_parser.CParser().parse(re.sub(r"__U?INT\d+_TYPE__", "int", text))
 
@@ -50,12 +52,24 @@ def parsed(text: str) -> c_ast.FileAST:
 @pytest.mark.parametrize("fuse", [True, False])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_emitted_c_compiles_without_warnings_and_parses(program: Any, fuse: bool) -> None:
-    text = module_of(program, fuse).text
-    command = [*find_compiler().command, *WARNINGS, "-O1", "-fsyntax-only", "-x", "c", "-"]
+    require_plain_c(module_of(program, fuse).text, program.__name__)
+
+
+def require_plain_c(text: str, entry: str, *flags: str) -> None:
+    command = [*find_compiler().command, *WARNINGS, *flags]
+    command += ["-O1", "-fsyntax-only", "-x", "c", "-"]
     result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
     functions = [node for node in parsed(text).ext if isinstance(node, c_ast.FuncDef)]
-    assert functions[-1].decl.name == program.__name__
+    assert functions[-1].decl.name == entry
+
+
+@pytest.mark.parametrize("name", WHOLE_PROGRAMS)
+def test_whole_programs_compile_without_warnings_and_parse(name: str) -> None:
+    """Of numpy's functions on complex numbers, rows in one call, angles and the like."""
+    example = WHOLE_PROGRAMS[name]
+    lowered = tinyfuse.jit(example.function).lower(*example.arguments())
+    require_plain_c(lowered.as_text("c"), name, "-march=native")
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -49,6 +49,16 @@ def test_few_rows_meet_pieces_of_each_row_of_a_large_matrix() -> None:
     assert "j by 1376 < 4096, k by 4" in plan(product, *arrays, machine=ONE_CORE)
 
 
+def test_threads_share_pieces_where_the_blocks_of_a_chain_are_uneven() -> None:
+    """Of 5,000 products 4,096 and 904, which one thread each would have."""
+    assert "  out_blocks: root; j by 1024 < 4096 parallel, b < 2, r by 4 < 4096" in plan(
+        product, ones(4, 5000), ones(5000, 4096)
+    )
+    assert "  out_blocks: root; b < 2 parallel, j by 1024 < 4096, r by 4 < 4096" in plan(
+        product, ones(4, 8192), ones(8192, 4096)
+    )
+
+
 @pytest.mark.parametrize(
     ("shape", "machine", "width"),
     [

@@ -61,16 +61,16 @@ def residual(x, weight, scale, shift):
 
 
 @pytest.mark.parametrize(
-    ("layers", "step"),
+    ("layers", "step", "written"),
     [
-        (conv_bn_relu, "i3 by 8"),
-        (pooled(nn.max_pool), "i1 by 32"),
-        (pooled(nn.avg_pool), "i1 by 32"),
-        (residual, None),  # what is added lies along the pixels
+        (conv_bn_relu, "i3 by 8", FEATURES),
+        (pooled(nn.max_pool), "i1 by 32", FEATURES // 4),
+        (pooled(nn.avg_pool), "i1 by 32", FEATURES // 4),
+        (residual, None, 0),  # what is added lies along the pixels
     ],
 )
 def test_what_follows_a_convolution_is_computed_in_vectors_of_channels(
-    layers: Callable[..., Any], step: str | None
+    layers: Callable[..., Any], step: str | None, written: int
 ):
     """And its pixels lie side by side again by transposes, of whole vectors."""
     program = lowered(layers, IMAGE, WEIGHT, CHANNELS, CHANNELS)
@@ -80,7 +80,9 @@ def test_what_follows_a_convolution_is_computed_in_vectors_of_channels(
     kernel = program.as_text("c").partition("*restrict out, long begin")[2].partition("\n}\n")[0]
     assert kernel.count("tf_transpose_") == len(lines)
     reasons = [each.reason for each in program.decisions if each.producer == "out_local"]
-    assert reasons == ["its i1 lies in vectors, as in y_1, and is written across"] * len(lines)
+    stays = f"out stays as the program has it, {written} bytes are transposed"
+    lies = "its i1 lies in vectors, as in y_1, and is written across"
+    assert reasons == [f"{lies}: {stays}"] * len(lines)
 
 
 def test_what_follows_a_convolution_has_the_same_bits_however_it_is_scheduled():
@@ -179,6 +181,22 @@ def test_chains_longer_than_a_block_are_split_where_they_were(form: Callable[...
     fused, unfused = jit(form)(x, weight), jit(form, fuse=False)(x, weight)
     np.testing.assert_array_equal(fused, unfused)
     np.testing.assert_allclose(fused, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("rows", "products", "shared"),
+    [
+        (1, 5000, "j by 256 < 512 parallel, block < 2"),
+        (8, 5000, "j by 32 < 512 padded parallel, block < 2"),
+        (64, 8192, "block < 2 parallel"),
+        (1, 11008, "j by 256 < 512 parallel, block < 3"),
+        (1, 100_000, "block < 25 parallel"),
+    ],
+)
+def test_threads_share_blocks_of_a_chain_that_are_even(rows: int, products: int, shared: str):
+    """The last one is shorter: of two, the other thread would wait; of 25, for a moment."""
+    program = lowered(lambda a, b: a @ b, (rows, products), (products, 512))
+    assert f"out_blocks: root; {shared}" in str(program.schedule)
 
 
 @FORMS

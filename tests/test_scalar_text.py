@@ -16,6 +16,7 @@ from tinyfuse.dtypes import BOOL, FLOAT32, FLOAT64, INT64
 from tinyfuse.emit.casts import cast_text
 from tinyfuse.emit.ctext import CText, Precedence, const_text, type_text
 from tinyfuse.emit.interleaving import INTERLEAVED
+from tinyfuse.emit.neighbours import MASKS, TURNED
 from tinyfuse.emit.pieces import PIECES
 from tinyfuse.emit.prelude import (
     all_names,
@@ -270,7 +271,7 @@ def test_each_function_says_what_it_does() -> None:
 
 
 def test_pycparser_reads_the_head() -> None:
-    macros = {PIECES, INTERLEAVED}
+    macros = {PIECES, INTERLEAVED, MASKS, TURNED}
     assert len(parsed(whole_head()).ext) == len({*all_names()} - macros)
 
 

@@ -55,10 +55,14 @@ class DeviceExecutable(Executable):
 
     def __call__(self, args: Sequence[Any]) -> Any:
         """As the base's; but for NonFiniteError and the checks of traces nothing is waited for."""
+        stream = current_stream()
+        with stream.device.current():
+            return self._called(args, stream)
+
+    def _called(self, args: Sequence[Any], stream: Stream) -> Any:
         args = self._completed(args)
         if self.requirements is not None:
             self.requirements.check(list(map(placed, args)))
-        stream = current_stream()
         operands = [self._operand(place, args[place], var, stream) for place, var in self.operands]
         if self.check is not None:
             self.check([operand.numpy() for operand in operands])

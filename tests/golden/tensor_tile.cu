@@ -7,12 +7,14 @@ extern "C" __global__ void __launch_bounds__(256, 2) with_rows_out(TF_IN(float) 
   float out_acc[64];
   TF_SHARED(float, tile_0, [2560]);
   TF_SHARED(float, tile_1, [2560]);
+  float next_tile_0[8];
+  float next_tile_1[8];
   {
-    const int step_1 = threadIdx.x;
-    const int warp_row = step_1 / 128;
-    const int warp_column = step_1 / 32 % 4;
-    const int group = step_1 / 4 % 8;
-    const int pair = step_1 % 4;
+    const int step = threadIdx.x;
+    const int warp_row = step / 128;
+    const int warp_column = step / 32 % 4;
+    const int group = step / 4 % 8;
+    const int pair = step % 4;
     #pragma unroll
     for (int row = 0; row < 4; row++) {
       #pragma unroll
@@ -28,24 +30,62 @@ extern "C" __global__ void __launch_bounds__(256, 2) with_rows_out(TF_IN(float) 
     }
   }
   for (int k_outer = 0; k_outer < 2; k_outer++) {
-    __syncthreads();
-    for (int step_1 = threadIdx.x; step_1 < 2048; step_1 += 256) {
-      const int place = step_1 / 16;
-      const int step = step_1 % 16;
-      tile_0[20 * place + step] = tf_nearest_bfloat16_float(x[4096 * i_block + 32 * place + 16 * k_outer + step]);
+    {
+      const int step = threadIdx.x;
+      const int ty = step / 8;
+      const int tx = step % 8;
+      #pragma unroll
+      for (int turn = 0; turn < 4; turn++) {
+        #pragma unroll
+        for (int again = 0; again < 2; again++) {
+          next_tile_0[2 * turn + again] = tf_nearest_bfloat16_float(x[4096 * i_block + 1024 * turn + 32 * ty + 16 * k_outer + 8 * again + tx]);
+        }
+      }
     }
-    for (int step_1 = threadIdx.x; step_1 < 2048; step_1 += 256) {
-      const int place = step_1 / 16;
-      const int step = step_1 % 16;
-      tile_1[20 * place + step] = tf_nearest_bfloat16_float(y[4096 * j_block + 32 * place + 16 * k_outer + step]);
+    {
+      const int step = threadIdx.x;
+      const int ty = step / 8;
+      const int tx = step % 8;
+      #pragma unroll
+      for (int turn = 0; turn < 4; turn++) {
+        #pragma unroll
+        for (int again = 0; again < 2; again++) {
+          next_tile_1[2 * turn + again] = tf_nearest_bfloat16_float(y[4096 * j_block + 1024 * turn + 32 * ty + 16 * k_outer + 8 * again + tx]);
+        }
+      }
     }
     __syncthreads();
     {
-      const int step_1 = threadIdx.x;
-      const int warp_row = step_1 / 128;
-      const int warp_column = step_1 / 32 % 4;
-      const int group = step_1 / 4 % 8;
-      const int pair = step_1 % 4;
+      const int step = threadIdx.x;
+      const int ty = step / 8;
+      const int tx = step % 8;
+      #pragma unroll
+      for (int turn = 0; turn < 4; turn++) {
+        #pragma unroll
+        for (int again = 0; again < 2; again++) {
+          tile_0[640 * turn + 20 * ty + 8 * again + tx] = next_tile_0[2 * turn + again];
+        }
+      }
+    }
+    {
+      const int step = threadIdx.x;
+      const int ty = step / 8;
+      const int tx = step % 8;
+      #pragma unroll
+      for (int turn = 0; turn < 4; turn++) {
+        #pragma unroll
+        for (int again = 0; again < 2; again++) {
+          tile_1[640 * turn + 20 * ty + 8 * again + tx] = next_tile_1[2 * turn + again];
+        }
+      }
+    }
+    __syncthreads();
+    {
+      const int step = threadIdx.x;
+      const int warp_row = step / 128;
+      const int warp_column = step / 32 % 4;
+      const int group = step / 4 % 8;
+      const int pair = step % 4;
       #pragma unroll
       for (int k_part = 0; k_part < 1; k_part++) {
         {
@@ -73,11 +113,11 @@ extern "C" __global__ void __launch_bounds__(256, 2) with_rows_out(TF_IN(float) 
     }
   }
   {
-    const int step_1 = threadIdx.x;
-    const int warp_row = step_1 / 128;
-    const int warp_column = step_1 / 32 % 4;
-    const int group = step_1 / 4 % 8;
-    const int pair = step_1 % 4;
+    const int step = threadIdx.x;
+    const int warp_row = step / 128;
+    const int warp_column = step / 32 % 4;
+    const int group = step / 4 % 8;
+    const int pair = step % 4;
     #pragma unroll
     for (int row = 0; row < 4; row++) {
       #pragma unroll

@@ -30,6 +30,8 @@ class Example:
 
 def _array(random: np.random.Generator, type_: tuple[str, tuple[int, ...]]) -> np.ndarray:
     dtype, shape = np.dtype(type_[0]), type_[1]
+    if dtype.kind == "c":
+        return random.standard_normal((*shape, 2)).view(dtype)[..., 0]
     if dtype.kind == "f":
         return random.standard_normal(shape).astype(dtype)
     return random.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
@@ -174,6 +176,11 @@ def layers(x, first, second, third):
     return x
 
 
+def phasors(z, turn):
+    turned = z * np.exp(1j * turn)
+    return np.abs(turned), turned.conj() @ z
+
+
 PROGRAMS: dict[str, Example] = {
     example.function.__name__: example
     for example in [
@@ -206,5 +213,6 @@ PROGRAMS: dict[str, Example] = {
         Example(integral_image, (("float32", (90, 200)),)),
         Example(ranked, (("float32", (40, 9)), ("float32", (40, 9)))),
         Example(layers, (("float32", (40, 16)), *[("float32", (16, 16))] * 3)),
+        Example(phasors, (("complex128", (40,)), ("float64", (40,)))),
     ]
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tinyfuse.dtypes import BOOL
 from tinyfuse.emit import vectors
 from tinyfuse.emit.alternating import subtracted_products
+from tinyfuse.emit.angles import lines_with_angles
 from tinyfuse.emit.blocks import BlockLoop, fits_a_block, goes_by_blocks, streams
 from tinyfuse.emit.comments import entry_comment, kernel_comment
 from tinyfuse.emit.ctext import SUFFIXES, call, type_text
@@ -55,7 +56,11 @@ from tinyfuse.stage.ir import Sort
 LONG_LOOP = (
     32  # steps: of those that are fewer, C compilers write some out before they make vectors
 )
-_UPDATES = {"add": "+=", "multiply": "*="}  # where C's meaning is numpy's, but for bool
+_UPDATES = {
+    "add": "+=",
+    "multiply": "*=",
+    "bitwise_or": "|=",
+}  # where C's meaning is numpy's, but for bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +405,10 @@ class KernelText:
         return [indent + line for line in lines]
 
     def steps(self, node: For, first: str, last: str) -> list[str]:
+        found = lines_with_angles(node, self, first, last)
+        return found or self.plain_steps(node, first, last)
+
+    def plain_steps(self, node: For, first: str, last: str) -> list[str]:
         name = node.variable.name
         head = f"for (long {name} = {first}; {name} < {last}; {name}++)"
         expressions = self.expressions

@@ -31,12 +31,14 @@ from tinyfuse.emit.tensors import tensor_lines
 from tinyfuse.emit.zeros import Zeros
 from tinyfuse.graph.scalar_ops import FMA
 from tinyfuse.loops.ir import (
+    ON_DEVICE,
     TENSOR_STEPS,
     Buffer,
     Choice,
     Combine,
     Copy,
     For,
+    HalveRow,
     Kernel,
     LoopKind,
     Loops,
@@ -214,7 +216,7 @@ class CudaKernelText(KernelText):
         return super().statement(node, indent)
 
     def loop(self, node: For, indent: str) -> list[str]:
-        if node.kind in (LoopKind.BLOCKS, LoopKind.THREADS, LoopKind.GRID):
+        if node.kind in ON_DEVICE:
             lines = self.shared_loop(node)
         elif node.kind in TENSOR_STEPS:
             self.used["uint32_t"] = None
@@ -249,21 +251,25 @@ class CudaKernelText(KernelText):
         threads, self.threads = self.kernel.threads, axes
         total = prod([axis.extent for axis in axes])
         first, step = "threadIdx.x", threads
+        if node.kind is LoopKind.WARPS:
+            first, step = f"threadIdx.x / {WARP}", threads // WARP
         if node.kind is LoopKind.GRID:
             first, step = f"blockIdx.x * {threads} + threadIdx.x", threads * self.kernel.blocks
         index = "long" if total + step > MOST_INT else self.index
         if index == "long":
             first = first.replace("blockIdx.x *", "(long)blockIdx.x *")
+        lines_of = self.of_warp if node.kind is LoopKind.WARPS else self.inside
         if total == 1:
-            return _braced("if (threadIdx.x == 0)", self.inside(body))
+            those = f"< {WARP}" if node.kind is LoopKind.WARPS else "== 0"
+            return _braced(f"if (threadIdx.x {those})", lines_of(body))
         (axis, *others) = axes
         if others or axis.start:
             name = unused("step", self.taken)
             inside = [f"  {line}" for line in self.counters(axes, name)]
-            inside += self.inside(body)
+            inside += lines_of(body)
             self.taken.discard(name)
         else:
-            name, inside = axis.name, self.inside(body)
+            name, inside = axis.name, lines_of(body)
         if total <= step:
             value = f"const {index} {name} = {first};"
             test = [] if total == step else [f"if ({name} < {total}) {{"]
@@ -271,6 +277,32 @@ class CudaKernelText(KernelText):
             return _scoped(lines) if test else ["{", *[f"  {value}"], *inside, "}"]
         head = f"for ({index} {name} = {first}; {name} < {total}; {name} += {step})"
         return _braced(head, inside)
+
+    def of_warp(self, body: Sequence[Statement]) -> list[str]:
+        """What all lanes of a warp do, which halve rows, then what the first of them does."""
+        halved = [each for each in body if isinstance(each, HalveRow)]
+        names = [unused(name, self.taken) for name in ("lane", *["sum"] * len(halved))]
+        lane, *sums = names
+        lines = [f"const int {lane} = threadIdx.x % {WARP};"]
+        for node, name in zip(halved, sums, strict=True):
+            lines += self.halves(node, name, lane)
+        pairs = [(node.row, name) for node, name in zip(halved, sums, strict=True)]
+        element = self.expressions.element
+        stores = [f"  {element(row.buffer, row.position)} = {name};" for row, name in pairs]
+        lines += _braced(f"if ({lane} == 0)", [*stores, *self.inside(body[len(halved) :])])
+        self.taken.difference_update(names)
+        return [f"  {line}" for line in lines]
+
+    def halves(self, node: HalveRow, name: str, lane: str) -> list[str]:
+        """Of a row, two elements of each lane, then those of the lanes by shuffles."""
+        dtype = type_text(node.row.buffer.dtype, self.used)
+        places = [node.row.position + Axis(lane, WARP) + at for at in range(0, node.extent, WARP)]
+        parts = [self.expressions.element(node.row.buffer, place) for place in places]
+        return [
+            f"{dtype} {name} = {' + '.join(parts)};",
+            f"for (int apart = {WARP // 2}; apart > 0; apart /= 2)",
+            f"  {name} += __shfl_down_sync({ALL_LANES}, {name}, apart);",
+        ]
 
     def counters(self, axes: Sequence[Axis], number: str) -> list[str]:
         """The variables of loops that are one, from the number of its step."""

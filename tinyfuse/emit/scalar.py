@@ -199,4 +199,6 @@ _FORMS: dict[str, Row] = {
     "frexp_mantissa": _floats(prelude("frexp_mantissa")),
     "frexp_exponent": _floats(prelude("frexp_exponent")),
     **{op: _floats(prelude(name)) for op, name in _MATHEMATICS.items()},
+    **{f"{name}_small": _floats(prelude(f"{name}_small")) for name in ("sin", "cos", "tan")},
+    "is_large_angle": _floats(prelude("is_large_angle")),
 }

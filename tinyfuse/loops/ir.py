@@ -34,6 +34,8 @@ class Scope(Enum):
 class LoopKind(Enum):
     """How the steps of a loop run: all but PARALLEL ones in order; BLOCKS, THREADS and GRID ones on
     a device, in no order: each in a block of threads, by the threads of a block, by all threads.
+    WARPS ones are shared by the warps of a block: all lanes of one together do a step, which halves
+    rows, then what one thread does.
     Those of the last kinds are steps of sums that tensor cores do, for all threads of a warp at
     once, of operands that are numbers of that format.
 
@@ -46,13 +48,16 @@ class LoopKind(Enum):
     UNROLL = "unroll"
     BLOCKS = "blocks"
     THREADS = "threads"
+    WARPS = "warps"
     GRID = "grid"
     TF32 = "tf32"
     BFLOAT16 = "bfloat16"
     FLOAT16 = "float16"
 
 
-ON_DEVICE = (LoopKind.BLOCKS, LoopKind.THREADS, LoopKind.GRID)
+ON_DEVICE = (LoopKind.BLOCKS, LoopKind.THREADS, LoopKind.WARPS, LoopKind.GRID)
+# Those whose steps the threads of one block share.
+OF_BLOCK = (LoopKind.THREADS, LoopKind.WARPS)
 # How the outermost loop of a kernel can be shared.
 SHARED = (LoopKind.PARALLEL, LoopKind.BLOCKS, LoopKind.GRID)
 # Steps of a sum that one instruction of a tensor core does.

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from tinyfuse.loops.dependence import Access, meet
 from tinyfuse.loops.independence import Accesses, accesses, span
 from tinyfuse.loops.ir import (
+    OF_BLOCK,
     Block,
     Buffer,
     Combine,
@@ -70,7 +71,7 @@ class _Barriers:
     def block(self, body: Sequence[Statement], pending: Pending) -> tuple[list[Statement], Pending]:
         made: list[Statement] = []
         for node in body:
-            if isinstance(node, For) and node.kind is not LoopKind.THREADS and _has_threads(node):
+            if isinstance(node, For) and node.kind not in OF_BLOCK and _has_threads(node):
                 synced, node, pending = self.loop(node, pending)
                 made += synced
             elif isinstance(node, (If, While, Block)) and _has_threads(node):
@@ -228,7 +229,7 @@ def _values(loops: Sequence[Axis], axes: Sequence[Axis]) -> dict[Axis, Affine]:
 def _has_threads(node: Statement) -> bool:
     """Whether there is anything inside that threads do not all do alike."""
     return any(
-        isinstance(each, Combine) or (isinstance(each, For) and each.kind is LoopKind.THREADS)
+        isinstance(each, Combine) or (isinstance(each, For) and each.kind in OF_BLOCK)
         for each in walk_statements((node,))
     )
 

@@ -17,9 +17,11 @@ from tinyfuse.errors import ScheduleError
 from tinyfuse.loops.cost import count
 from tinyfuse.loops.independence import accesses
 from tinyfuse.loops.ir import (
+    OF_BLOCK,
     Alloc,
     Buffer,
     For,
+    HalveRow,
     Kernel,
     Let,
     LoopKind,
@@ -40,6 +42,7 @@ from tinyfuse.lower.device_names import declared_first, with_axes, with_names, w
 from tinyfuse.lower.device_nests import (
     Arranged,
     arranged,
+    by_halves,
     in_pieces,
     joined,
     nested,
@@ -47,10 +50,13 @@ from tinyfuse.lower.device_nests import (
     with_places,
 )
 from tinyfuse.lower.device_registers import WORDS, Remedies, Remedy, halves, needed
+from tinyfuse.lower.device_rounds import with_rounds_together
+from tinyfuse.lower.device_scans import LEAST_IN_KERNELS, in_parts, scanned
 from tinyfuse.lower.device_scatters import by_elements
 from tinyfuse.lower.device_sums import with_sums_together
 from tinyfuse.lower.device_tensors import TENSOR_SHAPES, TensorLowering, tensor_kind
-from tinyfuse.lower.device_tiles import SHAPES, SIDE, Tile, TileLowering, tile_of
+from tinyfuse.lower.device_tile_loops import TileLowering
+from tinyfuse.lower.device_tiles import SHAPES, THREADS, Tile, tile_of
 from tinyfuse.lower.device_transposes import lowered, transposed
 from tinyfuse.lower.device_vectors import VECTOR_BYTES, vectors
 from tinyfuse.lower.scratch import aligned
@@ -143,15 +149,27 @@ class _Mapping:
         if kernel not in self.made:
             self.remedy = self.remedies.get(kernel.name, Remedy.NONE)
             self.fitted = {}
-            body = self.owned(self.outside(simplified(kernel.body, ())))
+            body = [made for each in kernel.body for made in self.scanned(each)]
+            is_long = len(body) > len(kernel.body)
+            body = self.owned(self.outside(simplified(body, ())))
             halvings = max(0, self.remedy - Remedy.FEWER)
             parts: list[Sequence[Statement]] = [body]
             if kernel.bound is None:
-                parts = [p for part in self.parts(body) for p in self.fitting(part, halvings)]
+                found = in_parts(body) if is_long else self.parts(body)
+                parts = [p for part in found for p in self.fitting(part, halvings)]
             names = [kernel.name] if len(parts) == 1 else self.names(kernel, len(parts))
             pairs = zip(parts, names, strict=True)
             self.made[kernel] = [self.made_of(kernel, part, name) for part, name in pairs]
         return self.made[kernel]
+
+    def scanned(self, node: Statement) -> list[Statement]:
+        """Long running values in parts, of which each step is a kernel of its own."""
+        made = scanned(node) if isinstance(node, For) and _steps(node) >= LEAST_IN_KERNELS else None
+        if made is None:
+            return [node]
+        kept = [each.buffer for each in made if isinstance(each, Alloc)]
+        new = {old: self.new_memory(old.name, old.dtype, old.size) for old in kept}
+        return list(with_buffers([each for each in made if not isinstance(each, Alloc)], new))
 
     def outside(self, body: list[Statement]) -> list[Statement]:
         """With what all nests of a kernel share in the memory of the device, if one block's shared
@@ -195,6 +213,8 @@ class _Mapping:
         return needed(nest.body, 1) > self.device.registers
 
     def tile_of(self, nest: Arranged, room: int) -> Tile | None:
+        if any(isinstance(each, HalveRow) for each in walk_statements(nest.body)):
+            return None
         fewest = int(self.remedy >= Remedy.FEWER)
         nest = replace(nest, body=with_sums_together(nest.body))
         tile = tile_of(nest, room, TENSOR_SHAPES[fewest:])
@@ -212,7 +232,9 @@ class _Mapping:
         if pieces:
             return [[each] for each in pieces]
         apart = len(body) > 1 and all(isinstance(each, For) for each in body)
-        return [[each] for each in body] if apart and _visits(body) >= LEAST_APART else [body]
+        if not apart or _visits(body) < LEAST_APART:
+            return [body]
+        return [[each] for each in with_rounds_together(body)]
 
     def tiled_pieces(self, body: Sequence[Statement]) -> list[Statement]:
         """A loop in two where it does one thing in its first steps and another in the others, as
@@ -316,7 +338,7 @@ class _Mapping:
             nest, inner = wide
         threads = min(self.device.threads, _warps(nest.steps))
         blocks = min(self.device.blocks, -(-nest.steps // threads))
-        return blocks, threads, (*named, nested(nest.shared, LoopKind.GRID, inner))
+        return blocks, threads, (*named, by_halves(nested(nest.shared, LoopKind.GRID, inner)))
 
     def is_too_wide(self, nest: Arranged) -> bool:
         """Whether the elements of a vector have more values at once than there are registers."""
@@ -326,8 +348,9 @@ class _Mapping:
 
     def by_tiles(self, tile: Tile) -> tuple[int, int, tuple[Statement, ...]]:
         kind = tensor_kind(tile)
-        lowering = TensorLowering(tile, kind) if kind else TileLowering(tile)
-        return self.in_tiles(lowering.outer, lowering.statements(), SIDE * SIDE)
+        ahead = not self.remedy
+        lowering = TensorLowering(tile, kind, ahead) if kind else TileLowering(tile, ahead)
+        return self.in_tiles(lowering.outer, lowering.statements(), THREADS)
 
     def in_tiles(
         self, outer: Sequence[For], body: tuple[Statement, ...], threads: int = 0
@@ -411,10 +434,11 @@ def _most_shared(body: Sequence[Statement]) -> int:
     """The most steps that the threads of a block share at once."""
     most = 1
     for each in walk_statements(body):
-        if isinstance(each, For) and each.kind is LoopKind.THREADS:
+        if isinstance(each, For) and each.kind in OF_BLOCK:
             steps, inner = each.variable.extent, each.body
+            steps *= WARP if each.kind is LoopKind.WARPS else 1
             while len(inner) == 1 and isinstance(node := inner[0], For):
-                if node.kind is not LoopKind.THREADS:
+                if node.kind is not each.kind:
                     break
                 steps, inner = steps * node.variable.extent, node.body
             most = max(most, steps)

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tinyfuse.loops.ir import (
+    OF_BLOCK,
     Alloc,
     Block,
     Buffer,
     Combine,
     For,
+    HalveRow,
     If,
     Let,
     LoopKind,
@@ -56,13 +58,16 @@ class BlockLowering:
             self.single |= found
 
     def _block(self, body: Sequence[Statement], around: Collection[Axis]) -> list[Statement]:
-        return [made for each in body for made in self._statement(each, around)]
+        made = [made for each in body for made in self._statement(each, around)]
+        return _with_what_follows(made)
 
     def _statement(self, node: Statement, around: Collection[Axis]) -> list[Statement]:
         if isinstance(node, (Let, Alloc)):
             return [node]
         if isinstance(node, For):
             return self._loop(node, around)
+        if isinstance(node, HalveRow):
+            return [_once((node,), LoopKind.WARPS)]
         if isinstance(node, Store):
             own = node.buffer.scope is Scope.REGISTER and node.buffer not in self.single
             return [node] if own else [_once((node,))]
@@ -94,6 +99,8 @@ class BlockLowering:
             deeper = [*around, *[loop.variable for loop in (*nest.shared, *nest.serial)]]
             if not any(self.is_shared(each, deeper) for each in nest.body):
                 return [_shared(nest)]
+        if nest.steps > 1 and not nest.serial and _halves_first(nest.body):
+            return [nested(nest.shared, LoopKind.WARPS, nest.body)]
         combined = self._combined(nest)
         if combined:
             return combined
@@ -147,6 +154,8 @@ class BlockLowering:
             return any(
                 self.is_shared(each, around, least) for each in (*node.then, *node.otherwise)
             )
+        if isinstance(node, HalveRow):
+            return node.extent // 2 >= least
         if not isinstance(node, For):
             return False
         nest = arranged(node, around)
@@ -156,9 +165,35 @@ class BlockLowering:
         return any(self.is_shared(each, inside, least) for each in nest.body)
 
 
-def _once(body: tuple[Statement, ...]) -> Statement:
-    """Statements for one thread."""
-    return For(Axis("once", 1), LoopKind.THREADS, body)
+def _once(body: tuple[Statement, ...], kind: LoopKind = LoopKind.THREADS) -> Statement:
+    """Statements for one thread, or one warp."""
+    return For(Axis("once", 1), kind, body)
+
+
+def _halves_first(body: Sequence[Statement]) -> bool:
+    """Whether statements halve rows, and then do what one thread does."""
+    halved = [isinstance(each, HalveRow) for each in body]
+    rest = [each for each in body if not isinstance(each, HalveRow)]
+    return halved[0] and all(halved[: sum(halved)]) and all(isinstance(e, Store) for e in rest)
+
+
+def _with_what_follows(body: Sequence[Statement]) -> list[Statement]:
+    """With what one thread does after a warp has halved rows done by that warp's first one."""
+    made: list[Statement] = []
+    for each in body:
+        last = made[-1] if made else None
+        if _is_once(each, LoopKind.THREADS) and _is_once(last, LoopKind.WARPS):
+            assert isinstance(last, For)
+            assert isinstance(each, For)
+            if _halves_first((*last.body, *each.body)):
+                made[-1] = replace(last, body=(*last.body, *each.body))
+                continue
+        made.append(each)
+    return made
+
+
+def _is_once(node: Statement | None, kind: LoopKind) -> bool:
+    return isinstance(node, For) and node.kind is kind and node.variable.name == "once"
 
 
 def _shared(nest: Arranged) -> Statement:
@@ -186,7 +221,7 @@ def _partly_written(body: Sequence[Statement]) -> set[Buffer]:
     """Registers of all threads that some write in a loop that they share, other than to combine."""
     found: set[Buffer] = set()
     for at, each in enumerate(body):
-        if isinstance(each, For) and each.kind is LoopKind.THREADS:
+        if isinstance(each, For) and each.kind in OF_BLOCK:
             inner = list(walk_statements(each.body))
             known = {node.buffer for node in inner if isinstance(node, Alloc)}
             for after in body[at + 1 :]:
@@ -226,7 +261,7 @@ def _outside(body: Sequence[Statement]) -> list[Statement]:
     found: list[Statement] = []
     for each in body:
         found.append(each)
-        if not isinstance(each, For) or each.kind is not LoopKind.THREADS:
+        if not isinstance(each, For) or each.kind not in OF_BLOCK:
             for part in parts_of(each):
                 found += _outside(part)
     return found

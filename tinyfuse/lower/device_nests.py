@@ -33,7 +33,7 @@ from tinyfuse.loops.ir import (
 )
 from tinyfuse.loops.rewrite import substitute_axes, with_buffers, with_inside
 from tinyfuse.lower.device_scans import scanned
-from tinyfuse.lower.device_sorts import RUN, sorted_row
+from tinyfuse.lower.device_sorts import MOST_ALONE, sorted_row
 from tinyfuse.records import dataclass, replace
 from tinyfuse.stage.expr import Expr, Load, Op, walk
 from tinyfuse.stage.index import Affine, Axis, affine
@@ -146,11 +146,9 @@ def _plain(node: Statement) -> list[Statement]:
         return []
     if isinstance(node, Store):
         return [replace(node, streamed=False)]
-    if isinstance(node, HalveRow):
-        return [_half(node, half) for half in _halves(node.extent)]
     if isinstance(node, For):
         return scanned(node) or [node]
-    if isinstance(node, SortRow) and node.extent >= RUN:
+    if isinstance(node, SortRow) and node.extent > MOST_ALONE:
         return sorted_row(node)
     if isinstance(node, Transpose):
         row, column = Axis("row", node.rows), Axis("column", node.columns)
@@ -168,9 +166,20 @@ def _without_work(statements: list[Statement]) -> list[Statement]:
     return [each for each in statements if not isinstance(each, Alloc) or each.buffer in used]
 
 
-def _halves(extent: int) -> list[int]:
+def by_halves(node: Statement) -> Statement:
+    """The statement with the loops that one thread goes through to halve rows."""
+
+    def change(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        return tuple([made for each in body for made in _halves(by_halves(each))])
+
+    return with_inside(node, change)
+
+
+def _halves(node: Statement) -> list[Statement]:
     """Half of a power of two, half of that, and so on until 1."""
-    return [extent >> times for times in range(1, extent.bit_length())]
+    if not isinstance(node, HalveRow):
+        return [node]
+    return [_half(node, node.extent >> times) for times in range(1, node.extent.bit_length())]
 
 
 def _half(node: HalveRow, half: int) -> Statement:

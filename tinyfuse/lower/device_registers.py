@@ -36,14 +36,14 @@ class Remedy(IntEnum):
     """What is done for a kernel that spills registers, each besides those before it."""
 
     NONE = 0
-    AT_ONCE = 1  # the compiler may take more: two blocks at once are enough
+    AT_ONCE = 1  # two blocks at once are enough, of which none loads ahead
     FEWER = 2  # each thread does fewer elements at once
     HALVES = 3  # what the kernel stores is stored by two
     QUARTERS = 4
 
 
 WORDS = {
-    Remedy.AT_ONCE: "a multiprocessor holds fewer of its blocks at once",
+    Remedy.AT_ONCE: "a multiprocessor holds fewer of its blocks at once, and none loads ahead",
     Remedy.FEWER: "each thread does fewer elements at once",
     Remedy.HALVES: "two kernels store what one did",
     Remedy.QUARTERS: "four kernels store what one did",

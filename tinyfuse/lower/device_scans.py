@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isqrt
 
+from tinyfuse.loops.independence import accesses
 from tinyfuse.loops.ir import (
     Alloc,
     Buffer,
@@ -38,6 +39,8 @@ ORDER_FREE = (
 OF_INTEGERS = ("add", "multiply", "bitwise_xor")
 # Steps from which on they are in parts, of fewer than so many each.
 LEAST_STEPS = 1024
+# And from which on each step of these parts is a kernel, of more than one block.
+LEAST_IN_KERNELS = 1 << 16
 
 
 def scanned(loop: For) -> list[Statement] | None:
@@ -46,6 +49,38 @@ def scanned(loop: For) -> list[Statement] | None:
         return None
     carried = _carried(loop)
     return _in_parts(loop, carried) if carried else None
+
+
+def in_parts(body: Sequence[Statement]) -> list[Sequence[Statement]]:
+    """The statements of a kernel in parts that share no buffer and no name of its own: what does
+    not use those that a part begins with comes before that part, where it may."""
+    declared = [each for each in body if isinstance(each, (Alloc, Let))]
+    if any(isinstance(each, Let) for each in declared):
+        return [body]
+    own = {each.buffer: each for each in declared if isinstance(each, Alloc)}
+    rest = [each for each in body if not isinstance(each, Alloc)]
+    parts: list[Sequence[Statement]] = []
+    begun: list[Statement] = []
+    for at, each in enumerate(rest):
+        if own.keys().isdisjoint(_used((each,))) and not _conflict((each,), begun):
+            parts.append([each])
+            continue
+        begun.append(each)
+        used = _used(begun)
+        if own.keys().isdisjoint(used & _used(rest[at + 1 :])):
+            parts.append([*[own[buffer] for buffer in own if buffer in used], *begun])
+            begun = []
+    return parts
+
+
+def _used(body: Sequence[Statement]) -> set[Buffer]:
+    return {*accesses(body, {})}
+
+
+def _conflict(one: Sequence[Statement], other: Sequence[Statement]) -> bool:
+    """Whether some statements store in a buffer that the others use."""
+    written = [{b for each in walk_statements(e) for b in written_by(each)} for e in (one, other)]
+    return not (written[0].isdisjoint(_used(other)) and written[1].isdisjoint(_used(one)))
 
 
 def _carried(loop: For) -> Store | None:

@@ -26,8 +26,10 @@ from tinyfuse.stage.expr import Cast, Const, Expr, Index, IndexTest, Load, Op
 from tinyfuse.stage.index import Affine, Axis, affine
 from tinyfuse.stage.ir import Sort
 
-# Elements of a row from which on threads share its sorting, and of the runs that they begin with.
+# Elements of the runs that threads begin with.
 RUN = 32
+# Elements of a row that a thread sorts by itself: it has registers for no more.
+MOST_ALONE = 16
 
 
 def sorted_row(node: SortRow) -> list[Statement]:

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from tinyfuse.graph.scalar_ops import FMA, NEAREST
 from tinyfuse.loops.ir import TENSOR_STEPS, Buffer, For, LoopKind, Statement
 from tinyfuse.loops.rewrite import substitute_axes
-from tinyfuse.lower.device_tiles import Elements, Tile, TileLowering, nested_over
+from tinyfuse.lower.device_tile_loops import Elements, Last, TileLowering, nested_over
+from tinyfuse.lower.device_tiles import Tile
 from tinyfuse.records import replace
 from tinyfuse.stage.expr import Expr, Load, Op
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
@@ -48,9 +49,15 @@ def _kind(value: Expr, tile: Tile) -> LoopKind | None:
 class TensorLowering(TileLowering):
     """The statements of one tile, for eight warps."""
 
-    def __init__(self, tile: Tile, kind: LoopKind) -> None:
+    def __init__(self, tile: Tile, kind: LoopKind, loads_ahead: bool) -> None:
         self.kind = kind
-        super().__init__(tile)
+        # Pairs of operands in one register are made of two others.
+        in_pairs = kind is not LoopKind.TF32
+        fits = not in_pairs or tile.each < TENSOR_SHAPES[0][1]
+        super().__init__(tile, loads_ahead and fits)
+
+    def widths(self) -> tuple[Last | None, tuple[int, int]]:
+        return None, (1, 1)  # instructions take their operands one by one
 
     def elements_of_thread(self) -> Elements:
         warps = Axis("warp_row", WARPS[0]), Axis("warp_column", WARPS[1])

@@ -77,10 +77,10 @@ class DeviceArray(OnDevice):
         """A copy in the memory of the host; waits until the elements have come to be."""
         low, high = byte_bounds(self.place) if self.size else (self.address, self.address)
         memory = np.empty(high - low, np.uint8)
-        self.stream.device.use()
-        if self.size:
-            copy_to_host(memory, low, self.stream)
-        self.stream.wait()
+        with self.stream.device.current():
+            if self.size:
+                copy_to_host(memory, low, self.stream)
+            self.stream.wait()
         array = np.ndarray(self.shape, self.dtype, memory, self.address - low, self.strides)
         return array if self.is_contiguous else array.copy()
 
@@ -129,7 +129,8 @@ class DeviceArray(OnDevice):
         if self.read_only:
             raise BufferError("this array can only be read, which DLPack cannot say: copy it")
         if stream != _NO_WAIT:
-            self._read_in(_stream(self.stream.device, stream))
+            with self.stream.device.current():
+                self._read_in(_stream(self.stream.device, stream))
         steps = tuple([step // self.dtype.itemsize for step in self.strides])
         return export(
             Managed(self.address, self.shape, self.dtype, self.stream.device.number, self, steps)
@@ -185,7 +186,9 @@ def device_put(array: Any) -> DeviceArray:
     """
     host = np.asarray(array)
     _require_dtype(host.shape, host.dtype)
-    return copied(host, current_stream())
+    stream = current_stream()
+    with stream.device.current():
+        return copied(host, stream)
 
 
 def as_device_array(value: Any, stream: Stream) -> DeviceArray:
@@ -233,7 +236,9 @@ def _is_enough(value: Any, interface: dict[str, Any]) -> bool:
 
 def as_argument(value: Any) -> DeviceArray:
     """As `as_device_array`, ready in the stream that the calling thread's work is put into."""
-    return as_device_array(value, current_stream())
+    stream = current_stream()
+    with stream.device.current():
+        return as_device_array(value, stream)
 
 
 def _of_own(array: DeviceArray, stream: Stream) -> DeviceArray:

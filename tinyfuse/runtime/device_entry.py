@@ -41,7 +41,8 @@ class DeviceEntry:
     ) -> None:
         self.program = program
         self.device = device = device or default_device()
-        self.plan = DevicePlan(program, device, compiled(program, device))
+        with device.current():
+            self.plan = DevicePlan(program, device, compiled(program, device))
 
     @property
     def nbytes(self) -> int:
@@ -58,7 +59,10 @@ class DeviceEntry:
 
         Returns 0. Raises CudaError if something goes wrong on the GPU.
         """
-        stream = self.device.stream
+        with self.device.current():
+            return self._called(arrays, self.device.stream)
+
+    def _called(self, arrays: Sequence[np.ndarray], stream: Stream) -> int:
         count = len(self.buffers("input"))
         inputs = [copied(array, stream) for array in arrays[:count]]
         outputs = self.put(stream, inputs)
@@ -89,7 +93,6 @@ class DeviceEntry:
             DeviceArrayError: an output's memory is not aligned to 16 bytes; inputs are copied then.
             CudaError: the driver refused a launch.
         """
-        self.device.use()
         if outputs is None:
             outputs = [empty((b.size,), b.dtype, stream) for b in self.buffers("output")]
         _require_aligned(outputs)
@@ -104,7 +107,6 @@ class DeviceEntry:
 
         DeviceArrayError where the memory of one of them is not aligned to 16 bytes.
         """
-        self.device.use()
         _require_aligned([*inputs, *outputs])
         return self.plan.capture(stream, [a.address for a in inputs], [a.address for a in outputs])
 

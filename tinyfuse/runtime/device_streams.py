@@ -25,9 +25,7 @@ def current_stream() -> Stream:
 
     Raises NoGpuError where there is no GPU.
     """
-    stream = _chosen.streams[-1] if _chosen.streams else driver.default_device().stream
-    stream.device.use()
-    return stream
+    return _chosen.streams[-1] if _chosen.streams else driver.default_device().stream
 
 
 @contextmanager

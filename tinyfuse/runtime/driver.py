@@ -107,19 +107,36 @@ class Device:
             f"opening GPU {number}",
             lambda place: functions.cuDevicePrimaryCtxRetain(place, self._handle),
         )
-        self.use()
+        with self.current():
+            pass  # a thread without any other has this one from now on
 
     def use(self) -> None:
         """Make it the one that the calling thread's calls are about."""
         code = self.driver.functions.cuCtxSetCurrent(self.context)
         self.driver.check(code, f"using GPU {self.number}")
 
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Use it inside this block, after which the thread's calls are about what they were, if
+        they were about any: other libraries may be at work on another GPU."""
+        functions = self.driver.functions
+        before = self.driver.made("void *", "asking which GPU is used", functions.cuCtxGetCurrent)
+        if before == self.context:
+            yield
+            return
+        self.use()
+        try:
+            yield
+        finally:
+            if before != ffi.NULL:
+                functions.cuCtxSetCurrent(before)
+
     @property
     def stream(self) -> Stream:
         """One that only the calling thread puts work into."""
         if self._own.stream is None:
-            self.use()
-            self._own.stream = Stream(self)
+            with self.current():
+                self._own.stream = Stream(self)
         return self._own.stream
 
     def hold(self, stream: Stream, objects: Sequence[object]) -> None:
@@ -293,11 +310,11 @@ class Memory:
 
 def _free(stream: Stream, place: int, readers: dict[int, Stream]) -> None:
     functions = stream.device.driver.functions
-    functions.cuCtxSetCurrent(stream.device.context)  # any thread may be the one that lets go
-    for reader in readers.values():
-        with suppress(CudaError):  # of one that is no more
-            stream.after(reader)
-    functions.cuMemFreeAsync(place, stream.handle)
+    with suppress(CudaError), stream.device.current():  # any thread may be the one that lets go
+        for reader in readers.values():
+            with suppress(CudaError):  # of one that is no more
+                stream.after(reader)
+        functions.cuMemFreeAsync(place, stream.handle)
 
 
 def copy_to_device(place: int, array: np.ndarray, stream: Stream) -> None:

@@ -14,7 +14,7 @@ from tinyfuse.loops.ir import LoopKind
 from tinyfuse.machine import Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.loop_order import ROWS, row_part
+from tinyfuse.schedule.loop_order import ROWS, is_even, row_part
 from tinyfuse.schedule.pairs import few_rows, pair_of
 from tinyfuse.schedule.places import Loop
 from tinyfuse.schedule.schedule import Schedule
@@ -45,11 +45,12 @@ def stream_few_rows(
 def _loops(stage: Stage, rows: Axis, columns: Axis, machine: Machine) -> tuple[Loop, ...]:
     *outer, row = stage.reduce_axes
     others = [Loop(axis) for axis in stage.axes if axis not in (rows, columns)]
-    threads = 1 if any(loop.axis.extent > 1 for loop in others) else machine.cores
+    even = [loop for loop in others if is_even(stage, loop, machine.cores)]
+    threads = 1 if even else machine.cores
     width = row_part(columns.extent, stage.dtype.itemsize * rows.extent, threads)
     loops = [*others, Loop(columns, width), *map(Loop, outer)]
     if machine.cores > 1:
-        shared = next(loop for loop in loops if loop.axis.extent > 1)
+        shared = next(iter(even), loops[len(others)])
         loops.remove(shared)
         loops.insert(0, replace(shared, kind=LoopKind.PARALLEL))
     inner = [Loop(rows, 1, LoopKind.UNROLL), Loop(row, 1, LoopKind.UNROLL)]

@@ -11,7 +11,7 @@ from tinyfuse.machine import LINE_BYTES, Machine
 from tinyfuse.schedule.places import Loop, Place, Site, StagePlan
 from tinyfuse.schedule.seats import Seat
 from tinyfuse.stage.analysis import comparisons, point_cost
-from tinyfuse.stage.expr import Load
+from tinyfuse.stage.expr import IndexTest, Load, is_select
 from tinyfuse.stage.index import Affine, Axis, affine, flat_index
 from tinyfuse.stage.ir import Order, Stage, Stages
 
@@ -40,6 +40,8 @@ LEAST_PART = 4
 
 # Elements visited, below which waking a thread costs more than it saves.
 PARALLEL_ELEMENTS = 1 << 14
+# How much longer the longest part of a loop may take than that of another one that is shared.
+UNEVEN = 1.15
 
 
 def plans(
@@ -57,13 +59,13 @@ def plans(
         is_lanes = stage in seats and seats[stage].stage.order is Order.HALVING
         loops = _ordered(stage, stage in filled)
         if machine.device:
-            ordered[stage] = _shared(stage, loops, visits[stage], machine)
+            ordered[stage] = _shared(stage, loops, visits[stage], machine, True)
             continue
         if not is_lanes:
             loops = _by_rows(stage, loops, stage in filled, visits[stage], machine)
         if stage not in inlined and stage not in placed:
             loops = _by_tiles(stage, loops, inlined, machine)
-        ordered[stage] = _shared(stage, loops, visits[stage], machine)
+        ordered[stage] = _shared(stage, loops, visits[stage], machine, stage in placed)
     for each in seats.values():
         for seat in (each, each.kept_at):
             if seat and seat.step > 1:
@@ -193,7 +195,7 @@ def _by_rows(
         free = [loop for loop in outer if loop.axis in stage.axes]
         return (*free, column, *[Loop(axis, 1, LoopKind.UNROLL) for axis in stage.reduce_axes])
     place = next(at for at, loop in enumerate([*outer, row]) if loop.axis in stage.reduce_axes)
-    alone = all(loop.axis.extent == 1 for loop in outer[:place])
+    alone = not any(is_even(stage, loop, machine.cores) for loop in outer[:place])
     threads = machine.cores if alone and visits >= PARALLEL_ELEMENTS else 1
     width = row_part(column.axis.extent, stage.dtype.itemsize, threads)
     if width < column.axis.extent:
@@ -321,17 +323,43 @@ def _stride(place: Affine, axis: Axis) -> int:
 
 
 def _shared(
-    stage: Stage, loops: tuple[Loop, ...], visits: int, machine: Machine
+    stage: Stage, loops: tuple[Loop, ...], visits: int, machine: Machine, fixed: bool
 ) -> tuple[Loop, ...]:
-    """Mark the outermost loop parallel where it runs over independent elements."""
+    """Mark the outermost loop parallel where it runs over independent elements; or one further
+    inside, where its parts are uneven and their order is not fixed."""
     if machine.cores < 2 or visits < PARALLEL_ELEMENTS or stage.scatter:
         return loops
-    places = [place for place, loop in enumerate(loops) if loop.axis.extent > 1]
-    if not places or loops[places[0]].axis in stage.reduce_axes:
+    several = [loop for loop in loops if loop.axis.extent > 1]
+    free = list(itertools.takewhile(lambda loop: loop.axis not in stage.reduce_axes, several))
+    if not free:
         return loops
-    first = loops[places[0]]
+    even = [loop for loop in free if is_even(stage, loop, machine.cores)]
+    inside = [loop for loop in even if loop.kind is LoopKind.SERIAL] if not fixed else []
+    first = free[0] if free[0] in even else next(iter(inside), free[0])
     rest = [loop for loop in loops if loop is not first]
     return (Loop(first.axis, first.step, LoopKind.PARALLEL), *rest)
+
+
+def is_even(stage: Stage, loop: Loop, cores: int) -> bool:
+    """Whether threads that share a loop do not wait for each other at the end of a chain."""
+    steps = filled(stage, loop)
+    whole = steps == loop.steps or time_shared(loop.steps, steps, cores) <= UNEVEN / cores
+    return whole and loop.axis.extent > 1
+
+
+def time_shared(steps: int, filled: float, cores: int) -> float:
+    """What the longest part of a shared loop takes, of the time for all of it."""
+    return -(-steps // cores) / filled
+
+
+def filled(stage: Stage, loop: Loop) -> float:
+    """How many steps of a loop would take as long as all do: the last block of a chain is short."""
+    test = stage.body.parts[0] if stage.body and is_select(stage.body) else None
+    if not isinstance(test, IndexTest) or test.high is None or loop.step > 1:
+        return loop.steps
+    length = test.index.coefficient(loop.axis)
+    inside = math.prod([axis.extent for axis in stage.reduce_axes])
+    return min(loop.steps, test.high / length) if length >= inside > 1 else loop.steps
 
 
 def _enclosing(reader: Stage, loops: tuple[Loop, ...]) -> Loop | None:

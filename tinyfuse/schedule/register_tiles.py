@@ -19,7 +19,7 @@ from tinyfuse.machine import Machine
 from tinyfuse.records import replace
 from tinyfuse.schedule.copying import rolled
 from tinyfuse.schedule.decisions import Decision
-from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS
+from tinyfuse.schedule.loop_order import PARALLEL_ELEMENTS, UNEVEN, filled, time_shared
 from tinyfuse.schedule.pairs import Panels, Tile, tile_of, visits
 from tinyfuse.schedule.places import REGION_LIMIT, Loop, Site
 from tinyfuse.schedule.schedule import Draft, Schedule
@@ -40,8 +40,6 @@ from tinyfuse.stage.ir import Stage
 STEPS_PER_CORE = 2
 # Bytes of narrow tiles together that are computed of the same rows.
 GROUP_BYTES = 256
-# How much longer the longest part of a loop may take than that of another one that is shared.
-UNEVEN = 1.15
 # How often a panel may be copied where it is needed, rather than once before.
 MOST_COPIES = 5
 
@@ -196,21 +194,23 @@ def _outer(tile: Tile, machine: Machine) -> list[Loop]:
     loops = [loop for loop in loops if not any(map(loop.same, tile.around))]
     shares = machine.cores > 1 and visits(tile.reduction) >= PARALLEL_ELEMENTS
     if shares and not tile.around:
-        shared = _shared(loops, tile.rows, machine.cores)
+        shared = _shared(loops, tile, machine.cores)
         loops.remove(shared)
         loops = [replace(shared, kind=LoopKind.PARALLEL), *loops]
     return [*tile.around, *[_shifted(loop) if loop.same(rows) else loop for loop in loops]]
 
 
-def _shared(loops: Sequence[Loop], rows: Axis, cores: int) -> Loop:
+def _shared(loops: Sequence[Loop], tile: Tile, cores: int) -> Loop:
     """The loop that threads share: the first one, unless another one has far more even parts, but
     none over rows, as each thread would go through all columns, and no part of another loop."""
     whole = {loop.axis: loop for loop in reversed(loops)}
+    own = dict(zip(tile.root.axes, tile.reduction.axes, strict=True))
     many = [loop for loop in loops if loop.axis.extent > 1 and whole[loop.axis] is loop]
-    many = [loop for loop in many if loop is many[0] or loop.axis is not rows]
+    many = [loop for loop in many if loop is many[0] or loop.axis is not tile.rows]
 
     def time(loop: Loop) -> float:
-        return -(-loop.steps // cores) / loop.steps
+        steps = filled(tile.reduction, Loop(own[loop.axis], loop.step))
+        return time_shared(loop.steps, steps, cores)
 
     best = min(many, key=time)
     return best if time(many[0]) > UNEVEN * time(best) else many[0]

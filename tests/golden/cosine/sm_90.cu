@@ -27,43 +27,14 @@ extern "C" __global__ void __launch_bounds__(64) cosine_out(TF_IN(double) x, TF_
     matmul_lanes[l] = l < 36 ? __builtin_fma(x[l + 64], y[l + 64], matmul_lanes[l]) : matmul_lanes[l];
   }
   __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 32) {
-      matmul_lanes[lane] += matmul_lanes[lane + 32];
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x % 32;
+    double sum_2 = matmul_lanes[lane] + matmul_lanes[lane + 32];
+    for (int apart = 16; apart > 0; apart /= 2)
+      sum_2 += __shfl_down_sync(0xffffffffu, sum_2, apart);
+    if (lane == 0) {
+      matmul_lanes[0] = sum_2;
     }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 16) {
-      matmul_lanes[lane] += matmul_lanes[lane + 16];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 8) {
-      matmul_lanes[lane] += matmul_lanes[lane + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 4) {
-      matmul_lanes[lane] += matmul_lanes[lane + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 2) {
-      matmul_lanes[lane] += matmul_lanes[lane + 2];
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    matmul_lanes[0] += matmul_lanes[1];
   }
   __syncthreads();
   matmul = matmul_lanes[0];
@@ -74,43 +45,14 @@ extern "C" __global__ void __launch_bounds__(64) cosine_out(TF_IN(double) x, TF_
     sum_lanes[l] = l < 36 ? sum_lanes[l] + x[l + 64] * x[l + 64] : sum_lanes[l];
   }
   __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 32) {
-      sum_lanes[lane] += sum_lanes[lane + 32];
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x % 32;
+    double sum_2 = sum_lanes[lane] + sum_lanes[lane + 32];
+    for (int apart = 16; apart > 0; apart /= 2)
+      sum_2 += __shfl_down_sync(0xffffffffu, sum_2, apart);
+    if (lane == 0) {
+      sum_lanes[0] = sum_2;
     }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 16) {
-      sum_lanes[lane] += sum_lanes[lane + 16];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 8) {
-      sum_lanes[lane] += sum_lanes[lane + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 4) {
-      sum_lanes[lane] += sum_lanes[lane + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 2) {
-      sum_lanes[lane] += sum_lanes[lane + 2];
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    sum_lanes[0] += sum_lanes[1];
   }
   __syncthreads();
   sum = sum_lanes[0];
@@ -121,43 +63,14 @@ extern "C" __global__ void __launch_bounds__(64) cosine_out(TF_IN(double) x, TF_
     sum_1_lanes[l] = l < 36 ? sum_1_lanes[l] + y[l + 64] * y[l + 64] : sum_1_lanes[l];
   }
   __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 32) {
-      sum_1_lanes[lane] += sum_1_lanes[lane + 32];
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x % 32;
+    double sum_2 = sum_1_lanes[lane] + sum_1_lanes[lane + 32];
+    for (int apart = 16; apart > 0; apart /= 2)
+      sum_2 += __shfl_down_sync(0xffffffffu, sum_2, apart);
+    if (lane == 0) {
+      sum_1_lanes[0] = sum_2;
     }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 16) {
-      sum_1_lanes[lane] += sum_1_lanes[lane + 16];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 8) {
-      sum_1_lanes[lane] += sum_1_lanes[lane + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 4) {
-      sum_1_lanes[lane] += sum_1_lanes[lane + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 2) {
-      sum_1_lanes[lane] += sum_1_lanes[lane + 2];
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    sum_1_lanes[0] += sum_1_lanes[1];
   }
   __syncthreads();
   sum_1 = sum_1_lanes[0];

@@ -65,26 +65,48 @@ static void large_sums_out_blocks_task(void *const *buffers, long begin, long en
 // return x.sum(), x.sum(axis=0), x.sum(axis=1)
 // [out_1_blocks] reads 2.43 MiB, writes 24.6 KiB, 630000 operations
 static __attribute__((noinline)) void large_sums_out_1_blocks(const float *restrict x, float *restrict out_1_blocks, long begin, long end) {
-  for (long b = begin; b < end; b++) {
-    if (b < 2) {
-      for (long i = 0; i < 2100; i++)
-        out_1_blocks[2100 * b + i] = 0.0f;
-      for (long r_outer = 0; r_outer < 32; r_outer++)
-        for (long i = 0; i < 2100; i++) {
-          out_1_blocks[2100 * b + i] += x[268800 * b + 8400 * r_outer + i];
-          out_1_blocks[2100 * b + i] += x[268800 * b + 8400 * r_outer + i + 2100];
-          out_1_blocks[2100 * b + i] += x[268800 * b + 8400 * r_outer + i + 4200];
-          out_1_blocks[2100 * b + i] += x[268800 * b + 8400 * r_outer + i + 6300];
+  for (long i = begin; i < end; i++) {
+    if (i < 1) {
+      for (long b = 0; b < 2; b++) {
+        for (long i_1 = 0; i_1 < 1056; i_1++)
+          out_1_blocks[2100 * b + i_1] = 0.0f;
+        for (long r_outer = 0; r_outer < 32; r_outer++)
+          for (long i_1 = 0; i_1 < 1056; i_1++) {
+            out_1_blocks[2100 * b + i_1] += x[268800 * b + 8400 * r_outer + i_1];
+            out_1_blocks[2100 * b + i_1] += x[268800 * b + 8400 * r_outer + i_1 + 2100];
+            out_1_blocks[2100 * b + i_1] += x[268800 * b + 8400 * r_outer + i_1 + 4200];
+            out_1_blocks[2100 * b + i_1] += x[268800 * b + 8400 * r_outer + i_1 + 6300];
+          }
+      }
+      for (long i_1 = 0; i_1 < 1056; i_1++)
+        out_1_blocks[i_1 + 4200] = 0.0f;
+      for (long r_outer = 0; r_outer < 11; r_outer++)
+        for (long i_1 = 0; i_1 < 1056; i_1++) {
+          out_1_blocks[i_1 + 4200] += x[8400 * r_outer + i_1 + 537600];
+          out_1_blocks[i_1 + 4200] += x[8400 * r_outer + i_1 + 539700];
+          out_1_blocks[i_1 + 4200] += x[8400 * r_outer + i_1 + 541800];
+          out_1_blocks[i_1 + 4200] += x[8400 * r_outer + i_1 + 543900];
         }
     } else {
-      for (long i = 0; i < 2100; i++)
-        out_1_blocks[i + 4200] = 0.0f;
+      for (long b = 0; b < 2; b++) {
+        for (long i_1 = 1056; i_1 < 2100; i_1++)
+          out_1_blocks[2100 * b + i_1] = 0.0f;
+        for (long r_outer = 0; r_outer < 32; r_outer++)
+          for (long i_1 = 1056; i_1 < 2100; i_1++) {
+            out_1_blocks[2100 * b + i_1] += x[268800 * b + 8400 * r_outer + i_1];
+            out_1_blocks[2100 * b + i_1] += x[268800 * b + 8400 * r_outer + i_1 + 2100];
+            out_1_blocks[2100 * b + i_1] += x[268800 * b + 8400 * r_outer + i_1 + 4200];
+            out_1_blocks[2100 * b + i_1] += x[268800 * b + 8400 * r_outer + i_1 + 6300];
+          }
+      }
+      for (long i_1 = 1056; i_1 < 2100; i_1++)
+        out_1_blocks[i_1 + 4200] = 0.0f;
       for (long r_outer = 0; r_outer < 11; r_outer++)
-        for (long i = 0; i < 2100; i++) {
-          out_1_blocks[i + 4200] += x[8400 * r_outer + i + 537600];
-          out_1_blocks[i + 4200] += x[8400 * r_outer + i + 539700];
-          out_1_blocks[i + 4200] += x[8400 * r_outer + i + 541800];
-          out_1_blocks[i + 4200] += x[8400 * r_outer + i + 543900];
+        for (long i_1 = 1056; i_1 < 2100; i_1++) {
+          out_1_blocks[i_1 + 4200] += x[8400 * r_outer + i_1 + 537600];
+          out_1_blocks[i_1 + 4200] += x[8400 * r_outer + i_1 + 539700];
+          out_1_blocks[i_1 + 4200] += x[8400 * r_outer + i_1 + 541800];
+          out_1_blocks[i_1 + 4200] += x[8400 * r_outer + i_1 + 543900];
         }
     }
   }
@@ -167,7 +189,7 @@ int large_sums(void *const *arrays, void *scratch, const tf_pool *pool) {
   float *out_blocks = scratch;
   float *out_1_blocks = (void *)((char *)scratch + 2496);
   tf_run(pool, large_sums_out_blocks_task, (void *[]){x, out_blocks}, 616, 15);
-  tf_run(pool, large_sums_out_1_blocks_task, (void *[]){x, out_1_blocks}, 3, 1);
+  tf_run(pool, large_sums_out_1_blocks_task, (void *[]){x, out_1_blocks}, 2, 1);
   large_sums_out_1(out_blocks, out_1_blocks, out, out_1);
   tf_run(pool, large_sums_out_2_task, (void *[]){x, out_2}, 300, 8);
   return 0;

@@ -34,46 +34,15 @@ extern "C" __global__ void __launch_bounds__(64) large_sums_out_blocks(TF_IN(flo
     }
   }
   __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 32) {
-      out_lanes[lane] += out_lanes[lane + 32];
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x % 32;
+    float sum = out_lanes[lane] + out_lanes[lane + 32];
+    for (int apart = 16; apart > 0; apart /= 2)
+      sum += __shfl_down_sync(0xffffffffu, sum, apart);
+    if (lane == 0) {
+      out_lanes[0] = sum;
+      out_blocks[b] = out_lanes[0];
     }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 16) {
-      out_lanes[lane] += out_lanes[lane + 16];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 8) {
-      out_lanes[lane] += out_lanes[lane + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 4) {
-      out_lanes[lane] += out_lanes[lane + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 2) {
-      out_lanes[lane] += out_lanes[lane + 2];
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    out_lanes[0] += out_lanes[1];
-  }
-  if (threadIdx.x == 0) {
-    out_blocks[b] = out_lanes[0];
   }
 }
 
@@ -199,55 +168,16 @@ extern "C" __global__ void __launch_bounds__(128) large_sums_out_2(TF_IN(float) 
   }
   __syncthreads();
   {
-    const int step = threadIdx.x;
-    if (step < 96) {
-      const int b = step / 32;
-      const int lane = step % 32;
-      out_2_lanes[lane + 64 * b] += out_2_lanes[lane + 64 * b + 32];
-    }
-  }
-  __syncthreads();
-  {
-    const int step = threadIdx.x;
-    if (step < 48) {
-      const int b = step / 16;
-      const int lane = step % 16;
-      out_2_lanes[lane + 64 * b] += out_2_lanes[lane + 64 * b + 16];
-    }
-  }
-  __syncthreads();
-  {
-    const int step = threadIdx.x;
-    if (step < 24) {
-      const int b = step / 8;
-      const int lane = step % 8;
-      out_2_lanes[lane + 64 * b] += out_2_lanes[lane + 64 * b + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int step = threadIdx.x;
-    if (step < 12) {
-      const int b = step / 4;
-      const int lane = step % 4;
-      out_2_lanes[lane + 64 * b] += out_2_lanes[lane + 64 * b + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int step = threadIdx.x;
-    if (step < 6) {
-      const int b = step / 2;
-      const int lane = step % 2;
-      out_2_lanes[lane + 64 * b] += out_2_lanes[lane + 64 * b + 2];
-    }
-  }
-  __syncthreads();
-  {
-    const int b = threadIdx.x;
+    const int b = threadIdx.x / 32;
     if (b < 3) {
-      out_2_lanes[64 * b] += out_2_lanes[64 * b + 1];
-      out_2_blocks[b] = out_2_lanes[64 * b];
+      const int lane = threadIdx.x % 32;
+      float sum = out_2_lanes[64 * b + lane] + out_2_lanes[64 * b + lane + 32];
+      for (int apart = 16; apart > 0; apart /= 2)
+        sum += __shfl_down_sync(0xffffffffu, sum, apart);
+      if (lane == 0) {
+        out_2_lanes[64 * b] = sum;
+        out_2_blocks[b] = out_2_lanes[64 * b];
+      }
     }
   }
   __syncthreads();

@@ -30,43 +30,14 @@ extern "C" __global__ void __launch_bounds__(64) layer_norm_out(TF_IN(float) x, 
     sum_lanes[l] = sum_lanes_acc;
   }
   __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 32) {
-      sum_lanes[lane] += sum_lanes[lane + 32];
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x % 32;
+    float sum_2 = sum_lanes[lane] + sum_lanes[lane + 32];
+    for (int apart = 16; apart > 0; apart /= 2)
+      sum_2 += __shfl_down_sync(0xffffffffu, sum_2, apart);
+    if (lane == 0) {
+      sum_lanes[0] = sum_2;
     }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 16) {
-      sum_lanes[lane] += sum_lanes[lane + 16];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 8) {
-      sum_lanes[lane] += sum_lanes[lane + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 4) {
-      sum_lanes[lane] += sum_lanes[lane + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 2) {
-      sum_lanes[lane] += sum_lanes[lane + 2];
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    sum_lanes[0] += sum_lanes[1];
   }
   __syncthreads();
   sum = sum_lanes[0];
@@ -79,43 +50,14 @@ extern "C" __global__ void __launch_bounds__(64) layer_norm_out(TF_IN(float) x, 
     sum_1_lanes[l] = sum_1_lanes_acc;
   }
   __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 32) {
-      sum_1_lanes[lane] += sum_1_lanes[lane + 32];
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x % 32;
+    float sum_2 = sum_1_lanes[lane] + sum_1_lanes[lane + 32];
+    for (int apart = 16; apart > 0; apart /= 2)
+      sum_2 += __shfl_down_sync(0xffffffffu, sum_2, apart);
+    if (lane == 0) {
+      sum_1_lanes[0] = sum_2;
     }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 16) {
-      sum_1_lanes[lane] += sum_1_lanes[lane + 16];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 8) {
-      sum_1_lanes[lane] += sum_1_lanes[lane + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 4) {
-      sum_1_lanes[lane] += sum_1_lanes[lane + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 2) {
-      sum_1_lanes[lane] += sum_1_lanes[lane + 2];
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    sum_1_lanes[0] += sum_1_lanes[1];
   }
   __syncthreads();
   sum_1 = sum_1_lanes[0];

@@ -36,52 +36,13 @@ extern "C" __global__ void __launch_bounds__(256) long_dot_out(TF_IN(float) x, T
     }
   }
   __syncthreads();
-  for (int step = threadIdx.x; step < 288; step += 256) {
-    const int b = step / 32;
-    const int lane = step % 32;
-    out_lanes[lane + 64 * b] += out_lanes[lane + 64 * b + 32];
-  }
-  __syncthreads();
-  {
-    const int step = threadIdx.x;
-    if (step < 144) {
-      const int b = step / 16;
-      const int lane = step % 16;
-      out_lanes[lane + 64 * b] += out_lanes[lane + 64 * b + 16];
-    }
-  }
-  __syncthreads();
-  {
-    const int step = threadIdx.x;
-    if (step < 72) {
-      const int b = step / 8;
-      const int lane = step % 8;
-      out_lanes[lane + 64 * b] += out_lanes[lane + 64 * b + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int step = threadIdx.x;
-    if (step < 36) {
-      const int b = step / 4;
-      const int lane = step % 4;
-      out_lanes[lane + 64 * b] += out_lanes[lane + 64 * b + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int step = threadIdx.x;
-    if (step < 18) {
-      const int b = step / 2;
-      const int lane = step % 2;
-      out_lanes[lane + 64 * b] += out_lanes[lane + 64 * b + 2];
-    }
-  }
-  __syncthreads();
-  {
-    const int b = threadIdx.x;
-    if (b < 9) {
-      out_lanes[64 * b] += out_lanes[64 * b + 1];
+  for (int b = threadIdx.x / 32; b < 9; b += 8) {
+    const int lane = threadIdx.x % 32;
+    float sum = out_lanes[64 * b + lane] + out_lanes[64 * b + lane + 32];
+    for (int apart = 16; apart > 0; apart /= 2)
+      sum += __shfl_down_sync(0xffffffffu, sum, apart);
+    if (lane == 0) {
+      out_lanes[64 * b] = sum;
       out_blocks[b] = out_lanes[64 * b];
     }
   }

@@ -42,55 +42,16 @@ extern "C" __global__ void __launch_bounds__(256) mixed_out(TF_IN(float) image, 
   }
   __syncthreads();
   {
-    const int step = threadIdx.x;
-    if (step < 96) {
-      const int b = step / 32;
-      const int lane = step % 32;
-      sum_lanes[lane + 64 * b] += sum_lanes[lane + 64 * b + 32];
-    }
-  }
-  __syncthreads();
-  {
-    const int step = threadIdx.x;
-    if (step < 48) {
-      const int b = step / 16;
-      const int lane = step % 16;
-      sum_lanes[lane + 64 * b] += sum_lanes[lane + 64 * b + 16];
-    }
-  }
-  __syncthreads();
-  {
-    const int step = threadIdx.x;
-    if (step < 24) {
-      const int b = step / 8;
-      const int lane = step % 8;
-      sum_lanes[lane + 64 * b] += sum_lanes[lane + 64 * b + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int step = threadIdx.x;
-    if (step < 12) {
-      const int b = step / 4;
-      const int lane = step % 4;
-      sum_lanes[lane + 64 * b] += sum_lanes[lane + 64 * b + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int step = threadIdx.x;
-    if (step < 6) {
-      const int b = step / 2;
-      const int lane = step % 2;
-      sum_lanes[lane + 64 * b] += sum_lanes[lane + 64 * b + 2];
-    }
-  }
-  __syncthreads();
-  {
-    const int b = threadIdx.x;
+    const int b = threadIdx.x / 32;
     if (b < 3) {
-      sum_lanes[64 * b] += sum_lanes[64 * b + 1];
-      sum_blocks[b] = sum_lanes[64 * b];
+      const int lane = threadIdx.x % 32;
+      float sum_1 = sum_lanes[64 * b + lane] + sum_lanes[64 * b + lane + 32];
+      for (int apart = 16; apart > 0; apart /= 2)
+        sum_1 += __shfl_down_sync(0xffffffffu, sum_1, apart);
+      if (lane == 0) {
+        sum_lanes[64 * b] = sum_1;
+        sum_blocks[b] = sum_lanes[64 * b];
+      }
     }
   }
   __syncthreads();

@@ -102,43 +102,14 @@ extern "C" __global__ void __launch_bounds__(256) softmax_out(TF_IN(float) x, TF
     }
   }
   __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 32) {
-      sum_lanes[lane] += sum_lanes[lane + 32];
+  if (threadIdx.x < 32) {
+    const int lane = threadIdx.x % 32;
+    float sum_1 = sum_lanes[lane] + sum_lanes[lane + 32];
+    for (int apart = 16; apart > 0; apart /= 2)
+      sum_1 += __shfl_down_sync(0xffffffffu, sum_1, apart);
+    if (lane == 0) {
+      sum_lanes[0] = sum_1;
     }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 16) {
-      sum_lanes[lane] += sum_lanes[lane + 16];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 8) {
-      sum_lanes[lane] += sum_lanes[lane + 8];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 4) {
-      sum_lanes[lane] += sum_lanes[lane + 4];
-    }
-  }
-  __syncthreads();
-  {
-    const int lane = threadIdx.x;
-    if (lane < 2) {
-      sum_lanes[lane] += sum_lanes[lane + 2];
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    sum_lanes[0] += sum_lanes[1];
   }
   __syncthreads();
   sum = sum_lanes[0];
