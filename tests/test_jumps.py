@@ -397,3 +397,18 @@ def test_loops_that_stay_as_they_are_are_not_left_by_what_data_decides():
 
     with pytest.raises(BoolConversionError):
         tinyfuse.jit(left)(LINE)
+
+
+def test_a_test_that_a_choice_hands_on_is_computed():
+    """Of `or`, whose first operand is the result where it is true."""
+
+    def turns(x: Any, t: int) -> Any:
+        m = 0
+        while True:
+            m += 1
+            if m > 3 or x[t % 5] > 1:
+                break
+        return m
+
+    for line, count in ((np.zeros(5), 4), (np.ones(5) * 2, 1)):
+        assert tinyfuse.jit(turns, dynamic="t")(line, 2) == count

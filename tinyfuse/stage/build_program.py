@@ -293,7 +293,8 @@ class _BlockBuilder:
         array of before, so that another branch need not copy it."""
         results: list[Array] = []
         for arrays in zip(*given, strict=True):
-            kept = [array for array in arrays if array in free and array not in results]
+            kept = [each for each in arrays if each in free and each not in results]
+            kept = [each for each in kept if each.size > 1]  # a scalar may be in no memory
             results.append(kept[0] if kept else Array(arrays[0].dtype, arrays[0].size))
         return results
 
