@@ -213,6 +213,6 @@ PROGRAMS: dict[str, Example] = {
         Example(integral_image, (("float32", (90, 200)),)),
         Example(ranked, (("float32", (40, 9)), ("float32", (40, 9)))),
         Example(layers, (("float32", (40, 16)), *[("float32", (16, 16))] * 3)),
-        Example(phasors, (("complex128", (40,)), ("float64", (40,)))),
+        Example(phasors, (("complex128", (100,)), ("float64", (100,)))),
     ]
 }

@@ -57,6 +57,13 @@ static inline void tf_halve_32_double(double *lanes) {
   lanes[0] += lanes[1];
 }
 
+// The sum of 64 lanes, in the first.
+static inline void tf_halve_64_double(double *lanes) {
+  for (long l = 0; l < 32; l++)
+    lanes[l] += lanes[l + 32];
+  tf_halve_32_double(lanes);
+}
+
 // (1 + p) * 2^n likewise.
 static inline double tf_scaled_from_one_double(double p, uint64_t bits) {
   uint64_t half = bits >> 1;
@@ -275,7 +282,7 @@ typedef struct tf_pool tf_pool;
 // turned = z * np.exp(1j * turn)
 // return np.abs(turned), turned.conj() @ z
 // [multiply, negative, fma_1, multiply_1, fma_2, greater, subtract, select, ... and 40 more] reads
-//   1.56 KiB, writes 976 B, 2208 operations
+//   3.91 KiB, writes 2.36 KiB, 5136 operations
 static tf_pieces tf_interleaved void phasors_out_1(const double *restrict turn, const double *restrict z, double *restrict turned_real, double *restrict turned_imag, double *restrict out, double *restrict out_1) {
   double matmul;
   double matmul_1;
@@ -285,10 +292,10 @@ static tf_pieces tf_interleaved void phasors_out_1(const double *restrict turn, 
   const double negative = tf_negative_double(multiply);
   {
     uint64_t large = 0;
-    for (long i = 0; i < 40; i++)
+    for (long i = 0; i < 100; i++)
       large |= tf_is_large_angle_double(__builtin_fma(0.0, 0.0, 1.0 * turn[i]));
     if (__builtin_expect(large, 0))
-      for (long i = 0; i < 40; i++) {
+      for (long i = 0; i < 100; i++) {
         double fma_1;
         double fma_2;
         double exp_1;
@@ -333,7 +340,7 @@ static tf_pieces tf_interleaved void phasors_out_1(const double *restrict turn, 
         out[i] = tf_hypot_double(turned_real[i], turned_imag[i]);
       }
     else
-      for (long i = 0; i < 40; i++) {
+      for (long i = 0; i < 100; i++) {
         double fma_1;
         double fma_2;
         double exp_1;
@@ -378,48 +385,48 @@ static tf_pieces tf_interleaved void phasors_out_1(const double *restrict turn, 
         out[i] = tf_hypot_double(turned_real[i], turned_imag[i]);
       }
   }
-  double matmul_lanes[32];
-  for (long l = 0; l < 32; l++)
+  double matmul_lanes[64];
+  for (long l = 0; l < 64; l++)
     matmul_lanes[l] = 0.0;
-  for (long l = 0; l < 32; l++)
+  for (long l = 0; l < 64; l++)
     matmul_lanes[l] = __builtin_fma(turned_real[l], z[2 * l], matmul_lanes[l]);
-  for (long l = 0; l < 32; l++)
-    matmul_lanes[l] = l < 8 ? __builtin_fma(turned_real[l + 32], z[2 * l + 64], matmul_lanes[l]) : matmul_lanes[l];
-  tf_halve_32_double(matmul_lanes);
+  for (long l = 0; l < 64; l++)
+    matmul_lanes[l] = l < 36 ? __builtin_fma(turned_real[l + 64], z[2 * l + 128], matmul_lanes[l]) : matmul_lanes[l];
+  tf_halve_64_double(matmul_lanes);
   matmul = matmul_lanes[0];
-  double matmul_1_lanes[32];
-  for (long l = 0; l < 32; l++)
+  double matmul_1_lanes[64];
+  for (long l = 0; l < 64; l++)
     matmul_1_lanes[l] = 0.0;
-  for (long l = 0; l < 32; l++)
+  for (long l = 0; l < 64; l++)
     matmul_1_lanes[l] = __builtin_fma(tf_negative_double(turned_imag[l]), z[2 * l + 1], matmul_1_lanes[l]);
-  for (long l = 0; l < 32; l++)
-    matmul_1_lanes[l] = l < 8 ? __builtin_fma(tf_negative_double(turned_imag[l + 32]), z[2 * l + 65], matmul_1_lanes[l]) : matmul_1_lanes[l];
-  tf_halve_32_double(matmul_1_lanes);
+  for (long l = 0; l < 64; l++)
+    matmul_1_lanes[l] = l < 36 ? __builtin_fma(tf_negative_double(turned_imag[l + 64]), z[2 * l + 129], matmul_1_lanes[l]) : matmul_1_lanes[l];
+  tf_halve_64_double(matmul_1_lanes);
   matmul_1 = matmul_1_lanes[0];
-  double matmul_2_lanes[32];
-  for (long l = 0; l < 32; l++)
+  double matmul_2_lanes[64];
+  for (long l = 0; l < 64; l++)
     matmul_2_lanes[l] = 0.0;
-  for (long l = 0; l < 32; l++)
+  for (long l = 0; l < 64; l++)
     matmul_2_lanes[l] = __builtin_fma(turned_real[l], z[2 * l + 1], matmul_2_lanes[l]);
-  for (long l = 0; l < 32; l++)
-    matmul_2_lanes[l] = l < 8 ? __builtin_fma(turned_real[l + 32], z[2 * l + 65], matmul_2_lanes[l]) : matmul_2_lanes[l];
-  tf_halve_32_double(matmul_2_lanes);
+  for (long l = 0; l < 64; l++)
+    matmul_2_lanes[l] = l < 36 ? __builtin_fma(turned_real[l + 64], z[2 * l + 129], matmul_2_lanes[l]) : matmul_2_lanes[l];
+  tf_halve_64_double(matmul_2_lanes);
   matmul_2 = matmul_2_lanes[0];
-  double matmul_3_lanes[32];
-  for (long l = 0; l < 32; l++)
+  double matmul_3_lanes[64];
+  for (long l = 0; l < 64; l++)
     matmul_3_lanes[l] = 0.0;
-  for (long l = 0; l < 32; l++)
+  for (long l = 0; l < 64; l++)
     matmul_3_lanes[l] = __builtin_fma(tf_negative_double(turned_imag[l]), z[2 * l], matmul_3_lanes[l]);
-  for (long l = 0; l < 32; l++)
-    matmul_3_lanes[l] = l < 8 ? __builtin_fma(tf_negative_double(turned_imag[l + 32]), z[2 * l + 64], matmul_3_lanes[l]) : matmul_3_lanes[l];
-  tf_halve_32_double(matmul_3_lanes);
+  for (long l = 0; l < 64; l++)
+    matmul_3_lanes[l] = l < 36 ? __builtin_fma(tf_negative_double(turned_imag[l + 64]), z[2 * l + 128], matmul_3_lanes[l]) : matmul_3_lanes[l];
+  tf_halve_64_double(matmul_3_lanes);
   matmul_3 = matmul_3_lanes[0];
   out_1[0] = matmul - matmul_1;
   out_1[1] = matmul_2 + matmul_3;
 }
 
-// arrays: z float64[80], turn float64[40]; then the results: out float64[40], out_1 float64[2]
-// scratch: 640 bytes; returns 0
+// arrays: z float64[200], turn float64[100]; then the results: out float64[100], out_1 float64[2]
+// scratch: 1664 bytes; returns 0
 int phasors(void *const *arrays, void *scratch, const tf_pool *pool) {
   (void)pool;
   double *z = arrays[0];
@@ -427,7 +434,7 @@ int phasors(void *const *arrays, void *scratch, const tf_pool *pool) {
   double *out = arrays[2];
   double *out_1 = arrays[3];
   double *turned_real = scratch;
-  double *turned_imag = (void *)((char *)scratch + 320);
+  double *turned_imag = (void *)((char *)scratch + 832);
   phasors_out_1(turn, z, turned_real, turned_imag, out, out_1);
   return 0;
 }

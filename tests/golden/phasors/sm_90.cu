@@ -243,22 +243,22 @@ static __device__ inline double tf_hypot_double(double x, double y) {
 // turned = z * np.exp(1j * turn)
 // return np.abs(turned), turned.conj() @ z
 // [multiply, negative, fma_1, multiply_1, fma_2, greater, subtract, select, ... and 40 more] reads
-//   1.56 KiB, writes 976 B, 2208 operations
-// 1 block of 64 threads
-extern "C" __global__ void __launch_bounds__(64) phasors_out_1(TF_IN(double) turn, TF_IN(double) z, TF_OUT(double) turned_real, TF_OUT(double) turned_imag, TF_OUT(double) out, TF_OUT(double) out_1) {
+//   3.91 KiB, writes 2.36 KiB, 5136 operations
+// 1 block of 128 threads
+extern "C" __global__ void __launch_bounds__(128) phasors_out_1(TF_IN(double) turn, TF_IN(double) z, TF_OUT(double) turned_real, TF_OUT(double) turned_imag, TF_OUT(double) out, TF_OUT(double) out_1) {
   double matmul;
   double matmul_1;
   double matmul_2;
   double matmul_3;
-  TF_SHARED(double, matmul_lanes, [32]);
-  TF_SHARED(double, matmul_1_lanes, [32]);
-  TF_SHARED(double, matmul_2_lanes, [32]);
-  TF_SHARED(double, matmul_3_lanes, [32]);
+  TF_SHARED(double, matmul_lanes, [64]);
+  TF_SHARED(double, matmul_1_lanes, [64]);
+  TF_SHARED(double, matmul_2_lanes, [64]);
+  TF_SHARED(double, matmul_3_lanes, [64]);
   const double multiply = 1.0 * 0.0;
   const double negative = tf_negative_double(multiply);
   {
     const int i = threadIdx.x;
-    if (i < 40) {
+    if (i < 100) {
       double fma_1;
       double fma_2;
       double exp_1;
@@ -306,16 +306,16 @@ extern "C" __global__ void __launch_bounds__(64) phasors_out_1(TF_IN(double) tur
   __syncthreads();
   {
     const int l = threadIdx.x;
-    if (l < 32) {
+    if (l < 64) {
       matmul_lanes[l] = 0.0;
       matmul_lanes[l] = __builtin_fma(turned_real[l], z[2 * l], matmul_lanes[l]);
-      matmul_lanes[l] = l < 8 ? __builtin_fma(turned_real[l + 32], z[2 * l + 64], matmul_lanes[l]) : matmul_lanes[l];
+      matmul_lanes[l] = l < 36 ? __builtin_fma(turned_real[l + 64], z[2 * l + 128], matmul_lanes[l]) : matmul_lanes[l];
     }
   }
   __syncthreads();
   if (threadIdx.x < 32) {
     const int lane = threadIdx.x % 32;
-    double sum = matmul_lanes[lane];
+    double sum = matmul_lanes[lane] + matmul_lanes[lane + 32];
     for (int apart = 16; apart > 0; apart /= 2)
       sum += __shfl_down_sync(0xffffffffu, sum, apart);
     if (lane == 0) {
@@ -326,16 +326,16 @@ extern "C" __global__ void __launch_bounds__(64) phasors_out_1(TF_IN(double) tur
   matmul = matmul_lanes[0];
   {
     const int l = threadIdx.x;
-    if (l < 32) {
+    if (l < 64) {
       matmul_1_lanes[l] = 0.0;
       matmul_1_lanes[l] = __builtin_fma(tf_negative_double(turned_imag[l]), z[2 * l + 1], matmul_1_lanes[l]);
-      matmul_1_lanes[l] = l < 8 ? __builtin_fma(tf_negative_double(turned_imag[l + 32]), z[2 * l + 65], matmul_1_lanes[l]) : matmul_1_lanes[l];
+      matmul_1_lanes[l] = l < 36 ? __builtin_fma(tf_negative_double(turned_imag[l + 64]), z[2 * l + 129], matmul_1_lanes[l]) : matmul_1_lanes[l];
     }
   }
   __syncthreads();
   if (threadIdx.x < 32) {
     const int lane = threadIdx.x % 32;
-    double sum = matmul_1_lanes[lane];
+    double sum = matmul_1_lanes[lane] + matmul_1_lanes[lane + 32];
     for (int apart = 16; apart > 0; apart /= 2)
       sum += __shfl_down_sync(0xffffffffu, sum, apart);
     if (lane == 0) {
@@ -346,16 +346,16 @@ extern "C" __global__ void __launch_bounds__(64) phasors_out_1(TF_IN(double) tur
   matmul_1 = matmul_1_lanes[0];
   {
     const int l = threadIdx.x;
-    if (l < 32) {
+    if (l < 64) {
       matmul_2_lanes[l] = 0.0;
       matmul_2_lanes[l] = __builtin_fma(turned_real[l], z[2 * l + 1], matmul_2_lanes[l]);
-      matmul_2_lanes[l] = l < 8 ? __builtin_fma(turned_real[l + 32], z[2 * l + 65], matmul_2_lanes[l]) : matmul_2_lanes[l];
+      matmul_2_lanes[l] = l < 36 ? __builtin_fma(turned_real[l + 64], z[2 * l + 129], matmul_2_lanes[l]) : matmul_2_lanes[l];
     }
   }
   __syncthreads();
   if (threadIdx.x < 32) {
     const int lane = threadIdx.x % 32;
-    double sum = matmul_2_lanes[lane];
+    double sum = matmul_2_lanes[lane] + matmul_2_lanes[lane + 32];
     for (int apart = 16; apart > 0; apart /= 2)
       sum += __shfl_down_sync(0xffffffffu, sum, apart);
     if (lane == 0) {
@@ -366,16 +366,16 @@ extern "C" __global__ void __launch_bounds__(64) phasors_out_1(TF_IN(double) tur
   matmul_2 = matmul_2_lanes[0];
   {
     const int l = threadIdx.x;
-    if (l < 32) {
+    if (l < 64) {
       matmul_3_lanes[l] = 0.0;
       matmul_3_lanes[l] = __builtin_fma(tf_negative_double(turned_imag[l]), z[2 * l], matmul_3_lanes[l]);
-      matmul_3_lanes[l] = l < 8 ? __builtin_fma(tf_negative_double(turned_imag[l + 32]), z[2 * l + 64], matmul_3_lanes[l]) : matmul_3_lanes[l];
+      matmul_3_lanes[l] = l < 36 ? __builtin_fma(tf_negative_double(turned_imag[l + 64]), z[2 * l + 128], matmul_3_lanes[l]) : matmul_3_lanes[l];
     }
   }
   __syncthreads();
   if (threadIdx.x < 32) {
     const int lane = threadIdx.x % 32;
-    double sum = matmul_3_lanes[lane];
+    double sum = matmul_3_lanes[lane] + matmul_3_lanes[lane + 32];
     for (int apart = 16; apart > 0; apart /= 2)
       sum += __shfl_down_sync(0xffffffffu, sum, apart);
     if (lane == 0) {
