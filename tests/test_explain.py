@@ -125,7 +125,7 @@ def test_text_and_page_hold_everything(name: str):
     for each in report.kernels:
         assert each.kernel.name in text
         assert each.text in page
-        assert all(line in text for line in each.nest)
+        assert all(line in text for line in cut(each.nest, "  "))
         for decision in each.decisions:
             assert decision_text(decision) in page
     assert report.html() == example(name).html()
