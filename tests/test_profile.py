@@ -20,6 +20,7 @@ from tests.runtime_programs import run_python
 from tinyfuse.emit.c import emit_c, kernel_texts
 from tinyfuse.emit.prelude import runtime_c
 from tinyfuse.errors import SignatureMismatchError
+from tinyfuse.graph.complex_parts import parts_array
 from tinyfuse.inspect import counters as counting
 from tinyfuse.inspect import measure
 from tinyfuse.inspect.limits import UNMEASURED, bytes_per_second, note, operations_per_second
@@ -44,6 +45,7 @@ def test_a_watched_program_computes_the_same_bits(name: str):
     example = PROGRAMS[name]
     args = example.arguments()
     lowered = tinyfuse.jit(example.function).lower(*args)
+    args = [parts_array(np.asarray(each)) for each in args]
     dtypes = [(var.shape, var.dtype) for var in lowered.graph.inputs]
     inputs = [np.require(a, d, "C").reshape(s) for (s, d), a in zip(dtypes, args, strict=False)]
     inputs += [np.ones(shape, dtype) for shape, dtype in dtypes[len(inputs) :]]
