@@ -256,6 +256,36 @@ def test_sums_and_products_are_near_numpys(number: int) -> None:
     assert np.allclose(found, expected, rtol=1e-13, atol=1e-12)
 
 
+HERMITIAN: list[Callable[..., Any]] = [
+    lambda a: [np.linalg.norm(a, order) for order in (2, -2, "nuc", 1, "fro")],
+    lambda a: [
+        np.linalg.svdvals(a),
+        np.linalg.svdvals(a[..., :3]),
+        np.linalg.svdvals(a[..., :2, :]),
+    ],
+    lambda a: [np.linalg.cond(a), np.linalg.cond(a, "fro"), np.linalg.cond(a, -2)],
+    lambda a: np.linalg.matrix_rank(a * np.array([1, 1, 0, 1])),
+    lambda a: np.linalg.matrix_norm(np.stack([a, a.T]), ord=2),
+    lambda a: [np.linalg.eigvalsh(a), np.linalg.eigvalsh(a, "U")],
+    lambda a: [*np.linalg.slogdet(a), *np.linalg.slogdet(a * 0), *np.linalg.slogdet(a[::-1])],
+    lambda a: [np.linalg.det(a), np.linalg.inv(a), np.linalg.solve(a, a[0])],
+]
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("number", range(len(HERMITIAN)))
+def test_matrices_are_near_numpys(number: int, dtype: type) -> None:
+    function = HERMITIAN[number]
+    a = (np.arange(16).reshape(4, 4) % 7 + 1j * (np.arange(16).reshape(4, 4) % 5)).astype(dtype)
+    expected, found = function(a), tinyfuse.jit(function)(a)
+    if not isinstance(expected, list):
+        expected, found = [expected], [found]
+    for one, other in zip(expected, found, strict=True):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+        eps = np.finfo(dtype).eps
+        assert np.allclose(one, other, rtol=200 * eps, atol=200 * eps)
+
+
 def test_a_product_is_four_real_ones_in_one_kernel_each_order_that_of_any() -> None:
     a, b = numbers(64, 300), numbers(300, 48)
     product = tinyfuse.jit(lambda a, b: a @ b)(a, b)

@@ -107,10 +107,14 @@ def det(a: Any) -> Any:
 @listed_unless_known(np.linalg.slogdet)
 def slogdet(a: Any) -> Any:
     found = eliminated(matrix(a, square=True))
-    nothing = (found.pivots == 0).any(axis=-1)
-    sign = _sign(found, found.swaps + (found.pivots < 0).sum(axis=-1))
-    logarithm = np.log(np.abs(found.pivots)).sum(axis=-1)
-    return _SLOGDET(sign * np.logical_not(nothing), logarithm)
+    sizes = np.abs(found.pivots)
+    nothing = (sizes == 0).any(axis=-1)
+    if is_complex(found.pivots.dtype):
+        turns = found.pivots / np.where(sizes == 0, 1, sizes)
+        sign = _sign(found, found.swaps) * np.prod(turns, axis=-1)
+    else:
+        sign = _sign(found, found.swaps + (found.pivots < 0).sum(axis=-1))
+    return _SLOGDET(sign * np.logical_not(nothing), np.log(sizes).sum(axis=-1))
 
 
 def _result_type(function: Callable[..., Any], *args: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinyfuse import errors
+from tinyfuse.dtypes import is_complex
 from tinyfuse.trace.control_flow import traced_loop, traced_while
 from tinyfuse.trace.decompositions import matrix, reflected
 from tinyfuse.trace.dispatch import listed_unless_known
@@ -116,7 +117,8 @@ def _symmetric(a: Any, side: str) -> Any:
         raise errors.InvalidArgumentError("UPLO argument must be 'L' or 'U'")
     x = matrix(a, square=True)
     half = np.tril(x, -1) if side.upper() == "L" else np.triu(x, 1)
-    return half + np.swapaxes(half, -1, -2) + x * NUMPY.eye(x.shape[-1], dtype=x.dtype)
+    on_diagonal = x.real * NUMPY.eye(x.shape[-1], dtype=x.real.dtype)
+    return half + np.swapaxes(half, -1, -2).conj() + on_diagonal
 
 
 @listed_unless_known(np.linalg.eigh)
@@ -126,7 +128,15 @@ def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803
 
 @listed_unless_known(np.linalg.eigvalsh)
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803
-    return _diagonalized(_symmetric(a, UPLO))[0]
+    x = _symmetric(a, UPLO)
+    return _diagonalized(_parts(x))[0][..., ::2] if is_complex(x.dtype) else _diagonalized(x)[0]
+
+
+def _parts(z: Any) -> Any:
+    """[[re, -im], [im, re]] of complex matrices: it has each eigenvalue of a Hermitian one, and
+    each singular value, twice."""
+    rows = ([z.real, -z.imag], [z.imag, z.real])
+    return np.concatenate([np.concatenate(row, axis=-1) for row in rows], axis=-2)
 
 
 _EIGH, _SVD = type(np.linalg.eigh(np.eye(1))), type(np.linalg.svd(np.eye(1)))
@@ -166,6 +176,8 @@ def _turned_columns(a: Any) -> tuple[Any, Any]:
 
 def singular_values(a: Any) -> Any:
     """In descending order. a: (..., m, n), to (..., min(m, n))."""
+    if is_complex(a.dtype):
+        return singular_values(_parts(a))[..., ::2]
     tall = a if a.shape[-2] >= a.shape[-1] else np.swapaxes(a, -1, -2)
     if not tall.shape[-1]:
         return NUMPY.zeros((*tall.shape[:-2], 0), a.dtype)
