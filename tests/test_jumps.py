@@ -181,7 +181,7 @@ FORMS: list[tuple[Callable[..., Any], Any, list[str], int]] = [
     (sums_of_rows, SQUARE, ["loop", "while"], 3),
     (endless, LINE, ["while"], 3),
     (while_else, LINE, ["while"], 3),
-    (arrays_until, LINE, ["while"], 5),
+    (arrays_until, LINE, ["while"], 6),
     (written_until, LINE, ["while"], 2),
     (loops_in_parts, LINE, ["loop", "loop"], 2),
     (one_target_again, LINE, ["loop", "loop"], 4),
@@ -412,3 +412,21 @@ def test_a_test_that_a_choice_hands_on_is_computed():
 
     for line, count in ((np.zeros(5), 4), (np.ones(5) * 2, 1)):
         assert tinyfuse.jit(turns, dynamic="t")(line, 2) == count
+
+
+def test_a_scalar_that_a_choice_hands_on_is_copied_and_nothing_else():
+    """No variable is read before it has a value, as where two are exchanged."""
+
+    def counted(v: Any) -> Any:
+        k = 1
+        for i in range(1, 70):
+            k += 1
+            if v[k % 5] > 0:
+                v[i % 5] += 1
+            else:
+                k = k + 1
+        return k, v
+
+    text = tinyfuse.jit(counted).lower(LINE[:5]).as_text("c")
+    assert "_next" not in text
+    assert_same(counted, LINE[:5] - 2)

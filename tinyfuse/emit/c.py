@@ -420,7 +420,7 @@ class KernelText:
         begun = [line for line in body if line[2] not in " }"]  # the first line of each statement
         if (
             len(begun) == 1
-            and not isinstance(node.body[0], If)
+            and not isinstance(node.body[0], (Alloc, If, Let))
             and not _is_of_vectors(node.body[0])
         ):
             return [head, *body]

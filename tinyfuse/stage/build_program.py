@@ -257,13 +257,14 @@ class _BlockBuilder:
             for atom, array in zip(eqn.inputs[1:], operands, strict=True)
             if array in self.owned and self._is_free(atom, at)
         ]
+        scalars = [array for array in free if array.size == 1]  # copied: they may be in no memory
         made = []
         self.program.unknown += 1
         for branch in eqn.params["branches"]:
             arrays = dict(zip(branch.inputs, operands, strict=True))
             inner = _BlockBuilder(self.program, branch, arrays, free)
             steps = inner.steps()
-            made.append((inner, steps, inner.results(branch.outputs)))
+            made.append((inner, steps, inner.results(branch.outputs, not_in=scalars)))
         results = self._results_of_branches([given for _, _, given in made], free)
         for _, _, given in made:
             for place, (array, result) in enumerate(zip(given, results, strict=True)):
@@ -293,8 +294,7 @@ class _BlockBuilder:
         array of before, so that another branch need not copy it."""
         results: list[Array] = []
         for arrays in zip(*given, strict=True):
-            kept = [each for each in arrays if each in free and each not in results]
-            kept = [each for each in kept if each.size > 1]  # a scalar may be in no memory
+            kept = [array for array in arrays if array in free and array not in results]
             results.append(kept[0] if kept else Array(arrays[0].dtype, arrays[0].size))
         return results
 
