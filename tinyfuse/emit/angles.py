@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from tinyfuse.dtypes import FLOAT64
+from tinyfuse.emit.scalar import ANGULAR
 from tinyfuse.loops.ir import Alloc, Buffer, For, Let, Local, Scope, Store
 from tinyfuse.loops.names import unused
 from tinyfuse.loops.rewrite import values_of, with_values
@@ -21,7 +22,6 @@ from tinyfuse.stage.analysis import point_cost
 from tinyfuse.stage.expr import Expr, Load, Op, always_run, rewrite, walk
 from tinyfuse.stage.index import Affine
 
-FUNCTIONS = ("sin", "cos", "tan")
 # Steps of a loop from which on it looks, and of a block: what they read stays in the first cache.
 LEAST_STEPS = 16
 BLOCK_STEPS = 1024
@@ -112,7 +112,7 @@ def _is_named(store: Store, loop: For) -> bool:
 
 
 def _turns(node: Op) -> bool:
-    return node.name in FUNCTIONS and node.dtype == FLOAT64
+    return node.name in ANGULAR and node.dtype == FLOAT64
 
 
 def _is_there_before(angle: Expr, stored: set[Buffer], own: dict[Local | Buffer, Expr]) -> bool:

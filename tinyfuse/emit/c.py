@@ -56,11 +56,8 @@ from tinyfuse.stage.ir import Sort
 LONG_LOOP = (
     32  # steps: of those that are fewer, C compilers write some out before they make vectors
 )
-_UPDATES = {
-    "add": "+=",
-    "multiply": "*=",
-    "bitwise_or": "|=",
-}  # where C's meaning is numpy's, but for bool
+# Where C's meaning is numpy's, but for bool.
+_UPDATES = {"add": "+=", "multiply": "*=", "bitwise_or": "|="}
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,8 @@ def masks_neighbours(kernel: Kernel) -> bool:
 
 
 def _masks_neighbours(loop: For) -> bool:
-    """Whether its steps may load all elements of an array from one to the next, two or more."""
+    """Whether a step may load, behind conditions, all elements of an array up to those of the next
+    step, and these are two or more."""
     counts: Counter[tuple[object, int]] = Counter()
     for load, axes in _guarded(loop.body, (), False) or ():
         place = load.indices[0]

@@ -103,6 +103,8 @@ def _truth(of_bools: Form) -> Row:
 _EQUALITY, _RELATIONAL = Precedence.EQUALITY, Precedence.RELATIONAL
 _ADDITIVE, _MULTIPLICATIVE = Precedence.ADDITIVE, Precedence.MULTIPLICATIVE
 
+# Functions of an angle that the prelude also has for small ones alone, of float64.
+ANGULAR = ("sin", "cos", "tan")
 # Functions of the prelude that have a name of C's own.
 _C_NAMES = {
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
@@ -199,6 +201,6 @@ _FORMS: dict[str, Row] = {
     "frexp_mantissa": _floats(prelude("frexp_mantissa")),
     "frexp_exponent": _floats(prelude("frexp_exponent")),
     **{op: _floats(prelude(name)) for op, name in _MATHEMATICS.items()},
-    **{f"{name}_small": _floats(prelude(f"{name}_small")) for name in ("sin", "cos", "tan")},
+    **{f"{name}_small": _floats(prelude(f"{name}_small")) for name in ANGULAR},
     "is_large_angle": _floats(prelude("is_large_angle")),
 }
